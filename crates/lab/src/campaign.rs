@@ -2,17 +2,15 @@
 //! records each trial before it begins and after it has ended.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{Tracer, WorkerIntro};
 use results::{
     Annotation, EntryId, EntryKind, ExperimentRow, KeptText, NewDirectories, PlannedTrial, SafeText, Store,
     TrialRow, TrialStatus, UnfinishedExperiment,
 };
-use run::{Circumstances, Control, RunError, ScriptSource, StorePlaces, without_secret_values};
+use run::{RunError, StorePlaces, without_secret_values};
 
 use crate::budget::{TimeBudget, TrialTiming};
 use crate::error::LabError;
@@ -22,33 +20,17 @@ use crate::goals;
 use crate::leftovers;
 use crate::memory::Memory;
 use crate::plan::Plan;
-use crate::pooler;
 use crate::provision::Provisioner;
 use crate::query_pass;
 use crate::relative::FindHost;
 use crate::repeating_failure::would_repeat;
+use crate::running_pooler;
 use crate::schema_change;
-use crate::screen;
+use crate::screen::directory::file_of;
 use crate::secret_levels;
-use crate::steps::{StepSql, StepWork};
+use crate::subject::{Subject, files};
 use crate::timed;
-use crate::trial::{self, Finished};
-
-/// An experiment file in one profile.
-pub struct Subject {
-    /// The parsed file.
-    pub experiment: Experiment,
-    /// Its trials.
-    pub plan: Plan,
-    /// The profile.
-    pub profile: Profile,
-    /// Directory of its files.
-    pub folder: PathBuf,
-    /// Path of the file.
-    pub file: PathBuf,
-    /// How long changes of the schema of a database in place wait for locks.
-    pub patience: connect::Patience,
-}
+use crate::trial::{self, ExecutionContext, Finished};
 
 impl Subject {
     /// Reads, checks and plans an experiment; of a directory, its `experiment.toml`. `dsn` names a running server instead of
@@ -95,19 +77,6 @@ pub struct CampaignLimits {
     pub server_user: Option<String>,
 }
 
-/// The caller's part of an execution: listener, control, and circumstances of its runs.
-#[derive(Clone)]
-pub struct ExecutionContext<'a> {
-    /// Receives the events.
-    pub listener: Listener<'a>,
-    /// Stops the execution.
-    pub control: &'a Control,
-    /// Circumstances of all runs, such as the password prompt.
-    pub circumstances: Circumstances,
-    /// Creates the tracer of each worker.
-    pub tracers: &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer>,
-}
-
 /// An experiment and the state of its trials.
 pub struct Campaign {
     subject: Rc<Subject>,
@@ -124,9 +93,6 @@ struct Begun {
     store: bool,
     directories: NewDirectories,
 }
-
-/// Maximum length of a file that an experiment reads.
-const FILE_LENGTH_MAX: u64 = 16 << 20;
 
 impl Campaign {
     /// A new execution with all trials planned. Warns if an earlier one is incomplete.
@@ -202,7 +168,7 @@ impl Campaign {
         }
         let execution = self.places.open()?.begin_execution(self.row.experiment)?;
         leftovers::remove(&self.subject.plan, self.row.experiment, &self.places, listener)?;
-        pooler::warn(&self.subject.plan.cells, listener);
+        running_pooler::warn(&self.subject.plan.cells, listener);
         let prefix = leftovers::prefix(&execution.mark);
         let (subject, user) = (Rc::clone(&self.subject), limits.server_user.clone());
         let result = Provisioner::new(subject, user, prefix, self.places.clone(), listener, control)
@@ -443,7 +409,7 @@ fn unfinished(places: &StorePlaces) -> String {
 
 fn resume_of(experiment: &UnfinishedExperiment, places: &StorePlaces) -> String {
     let UnfinishedExperiment { name, profile, files, left, trials } = experiment;
-    let of_screening = screen::file_of(places.store(), name);
+    let of_screening = file_of(places.store(), name);
     let is_experiment = |file: &&String| file.ends_with(".toml") && !file.ends_with("workload.toml");
     let file = if of_screening.exists() {
         of_screening.display().to_string()
@@ -508,57 +474,4 @@ pub fn profile_name(profile: Profile) -> &'static str {
         Profile::Full => "full",
         Profile::Quick => "quick",
     }
-}
-
-/// The experiment file and all files that its trials read, by name relative to it.
-pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunError> {
-    let (mut files, mut typed) = (BTreeMap::new(), BTreeMap::new());
-    let mut add = |path: &Path| -> Result<(), RunError> {
-        let name = path.strip_prefix(&subject.folder).unwrap_or(path).display().to_string();
-        if let Entry::Vacant(entry) = files.entry(name) {
-            entry.insert(text_of(path)?);
-        }
-        Ok(())
-    };
-    if !subject.file.as_os_str().is_empty() {
-        add(&subject.file)?;
-    }
-    for name in subject.plan.data.iter().filter_map(|(_, data)| data.workload.as_ref()) {
-        name.open()?.files().iter().try_for_each(|(path, _)| add(path))?;
-    }
-    for cell in &subject.plan.cells {
-        let configuration = &cell.configuration;
-        for step in &configuration.steps {
-            let timed = if let StepWork::Sql(sql) = &step.work { Some(sql) } else { None };
-            for sql in [timed, step.before.as_ref()].into_iter().flatten() {
-                if let StepSql::File(path) = sql {
-                    add(path)?;
-                }
-            }
-        }
-        for sql in [&configuration.ddl, &configuration.ddl_undo].into_iter().flatten() {
-            if let StepSql::File(path) = sql {
-                add(path)?;
-            }
-        }
-        for script in &configuration.load.scripts {
-            if let ScriptSource::File(path) = &script.source {
-                add(path)?;
-            }
-            if let ScriptSource::Text { name, text } = &script.source {
-                typed.insert(name.clone(), text.clone());
-            }
-        }
-        for setup in [&configuration.setup, &configuration.data.setup].into_iter().flatten() {
-            add(setup)?;
-        }
-    }
-    files.extend(typed);
-    Ok(files)
-}
-
-/// Reads a text file of the experiment.
-pub(crate) fn text_of(path: &Path) -> Result<String, RunError> {
-    let unreadable = |error| RunError::System { what: format!("read {}", path.display()), error };
-    config::text_of(path, FILE_LENGTH_MAX).map_err(unreadable)
 }

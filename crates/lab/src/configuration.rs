@@ -1,5 +1,5 @@
-//! The configuration of one trial: a server, its data, a network, and a load. Defaults are here, keys in `keys`.
-//! Plain data without behaviour.
+//! The configuration of one trial: a server, its data, a network, and a load. Plain data with their defaults; keys are
+//! in `keys`, and what cannot be combined in `compatibility`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,17 +8,19 @@ use std::time::Duration;
 use config::Place;
 use engine::Limit;
 use queries::QuerySetSpec;
-use results::{Fault, FaultKind};
+use results::FaultKind;
 use run::RunSpec;
-use stats::{Protocol, Scale};
+use server::SynchronousMethod;
+use stats::Scale;
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadError, WorkloadName};
 
-use crate::matrix::START;
-use crate::pooler::{self, PoolerSpec};
-use crate::relative::Relative;
-use crate::session_settings;
-use crate::standbys::{StandbyNetwork, StandbySpec, Synchronous};
-use crate::steps::{Step, StepSql};
+use crate::network::Network;
+use crate::pooler::PoolerSpec;
+use crate::standbys::{StandbyMode, StandbyNetwork, StandbySpec, Synchronous};
+use crate::steps::{Step, StepSql, StepWork};
+
+/// Position of messages about the whole file.
+pub(crate) const START: Place = Place { line: 1, column: 1 };
 
 /// Places of keys in the file, for errors. They do not make configurations different.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +95,28 @@ pub struct Configuration {
     pub relative: BTreeMap<&'static str, Relative>,
 }
 
+/// A combination of levels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Factors and levels, in the experiment's order.
+    pub levels: Vec<(String, String)>,
+    /// Its configuration.
+    pub configuration: Configuration,
+}
+
+/// A relative value of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Relative {
+    /// As written in the file.
+    pub words: String,
+    /// The number for the server's host; `None` until the host is examined.
+    pub number: Option<u32>,
+    /// The number before the unit.
+    pub(crate) amount: f64,
+    /// Its place in the file.
+    pub(crate) place: Place,
+}
+
 /// The default load of a trial: 30 s after a warm-up; the first aborted client ends the trial.
 pub fn default_load() -> RunSpec {
     RunSpec {
@@ -144,59 +168,6 @@ impl Configuration {
         Network { has_faults: self.faults().any(FaultKind::is_of_network), ..self.network.clone() }
     }
 
-    /// Why a fault among the actions is impossible.
-    fn impossible_action(&self) -> Option<String> {
-        let first = self.faults().next()?;
-        if self.server.origin.dsn().is_some() {
-            return Some(format!(
-                "the action {} requires an embedded server: set version in [server] instead of dsn; on a server that \
-                 pgmeter did not start, only sql is possible",
-                first.name()
-            ));
-        }
-        if self.load.verify && self.has_two_primaries() {
-            return Some(
-                "with verify, clients must not write to two primaries, because the verification reads one: stop or kill the \
-                 primary before promote, and do not start it again; or use switchover; a fault of the network or a pause \
-                 does not stop it"
-                    .to_owned(),
-            );
-        }
-        let names: Vec<&str> = self.server.standbys.iter().map(|standby| standby.name.as_str()).collect();
-        let unknown = |kind: &&FaultKind| kind.standby().is_some_and(|name| !names.contains(&name.as_str()));
-        let kind = self.faults().find(unknown)?;
-        let known = match names.as_slice() {
-            [] => "and the experiment has none: add [[standby]]".to_owned(),
-            names => format!("and the standbys are {}", names.join(", ")),
-        };
-        let name = kind.standby().map_or("", |name| name.as_str());
-        Some(format!("the action {} requires the standby {name}, {known}", kind.name()))
-    }
-
-    /// Whether the old primary runs beside a promoted standby, before or after it.
-    fn has_two_primaries(&self) -> bool {
-        let faults = self.load.actions.iter().filter_map(|action| Some((action.at, action.fault()?)));
-        let mut faults: Vec<(Duration, &Fault)> = faults.collect();
-        faults.sort_by_key(|(at, _)| *at);
-        let is_beside = |promoted_at: Duration, promotion: &FaultKind| {
-            let before = faults.iter().filter(|(at, _)| *at <= promoted_at);
-            let is_down = before.fold(false, |is_down, (at, fault)| match &fault.kind {
-                FaultKind::Kill | FaultKind::Stop { .. } => {
-                    fault.lasts.is_none_or(|lasts| at.saturating_add(lasts) > promoted_at)
-                }
-                FaultKind::Start | FaultKind::Restart { .. } => false,
-                _ => is_down,
-            });
-            let comes_back = faults.iter().any(|(at, fault)| {
-                *at >= promoted_at && matches!(fault.kind, FaultKind::Start | FaultKind::Restart { .. })
-            });
-            let goes_down = is_down || matches!(promotion, FaultKind::Switchover { .. });
-            !goes_down || comes_back
-        };
-        let promotions = faults.iter().filter(|(_, fault)| fault.kind.standby().is_some());
-        promotions.into_iter().any(|(at, fault)| is_beside(*at, &fault.kind))
-    }
-
     /// Whether an action promotes a standby, so that the clients need to know several servers.
     pub(crate) fn promotes(&self) -> bool {
         self.faults().any(|kind| kind.standby().is_some())
@@ -207,6 +178,11 @@ impl Configuration {
         self.steps.is_empty() && self.queries.is_none()
     }
 
+    /// Whether its trials load the tables step by step and therefore start with an empty database.
+    pub(crate) fn times_loading(&self) -> bool {
+        self.steps.iter().any(|step| step.work == StepWork::Init)
+    }
+
     /// Relative values as text, by key.
     pub(crate) fn relative_words(&self) -> BTreeMap<String, String> {
         self.relative.iter().map(|(key, relative)| ((*key).to_owned(), relative.words.clone())).collect()
@@ -215,120 +191,6 @@ impl Configuration {
     /// The settings of the server and of the sessions, by name.
     pub(crate) fn settings(&self) -> impl Iterator<Item = (&String, &String)> {
         self.server.settings.iter().chain(&self.session).chain(&self.applied)
-    }
-
-    /// The key of this configuration that requires data of pgmeter's own.
-    fn key_of_own_data(&self) -> Option<&'static str> {
-        let (data, usual) = (&self.data, DataSpec::default());
-        let keys = [
-            ("setup", self.setup.is_some()),
-            ("data_setup", data.setup.is_some()),
-            ("init_steps", data.init_steps != usual.init_steps),
-            ("fillfactor", data.fillfactor != usual.fillfactor),
-            ("unlogged", data.unlogged),
-            ("partitions", data.partitions != 0),
-            ("foreign_keys", data.foreign_keys),
-            ("tablespace", data.tablespace.is_some()),
-            ("index_tablespace", data.index_tablespace.is_some()),
-            ("indexes", data.indexes.is_some()),
-            ("data_seed", data.data_seed.is_some()),
-            ("restore", data.restore != usual.restore),
-            ("step", !self.steps.is_empty()),
-        ];
-        keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
-    }
-
-    /// Checks that the parts are compatible; the error is a sentence.
-    // Long because: a list of independent conditions.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        let Self { server, data, load, .. } = self;
-        let has_ddl = self.ddl.is_some();
-        let is_running = server.origin.dsn().is_some();
-        // With standbys, load_balance_hosts is about the target that means all of them.
-        let balances = self.load_balance.is_some() && (is_running || server.standbys.is_empty());
-        let has_hosts = !self.hosts.is_empty() || balances;
-        let rules = [
-            (
-                load.until.is_some() && !matches!(load.limit, Limit::Duration(_)),
-                "until requires a duration instead of transactions",
-            ),
-            (
-                self.queries.is_some() && data.workload.is_none(),
-                "[queries] requires a workload, and workload is \"none\"",
-            ),
-            (
-                load.protocol == Protocol::Simple && !load.result_format.is_text(),
-                "result_format = \"binary\" requires protocol = \"extended\" or \"prepared\": the simple protocol has \
-                 only text results",
-            ),
-            (load.stop_on_miss && load.goals.is_empty(), "stop_on_miss requires a goal"),
-            (load.check && data.workload.is_none(), "check requires a workload, and workload is \"none\""),
-            (
-                has_hosts && self.network != Network::default(),
-                "hosts and load_balance_hosts cannot be combined with network: each defines how clients reach \
-                 the server",
-            ),
-            (
-                has_ddl && !server.in_place,
-                "ddl changes the schema of a database in place: set in_place (--in-place); for tables of pgmeter's own use \
-                 data_setup",
-            ),
-            (
-                has_ddl && !self.allow_ddl,
-                "ddl changes the schema of your database, and needs locks on its tables: allow it with allow_ddl \
-                 (--allow-ddl)",
-            ),
-            (
-                self.staleness && server.standbys.is_empty(),
-                "staleness is measured on standbys: add a [[standby]], or remove staleness",
-            ),
-            (self.ddl_undo.is_some() && !has_ddl, "ddl_undo has nothing to undo: set ddl"),
-            (
-                is_running && !server.tablespaces.is_empty(),
-                "tablespaces are created on embedded servers only: with a dsn, set tablespace to an existing one",
-            ),
-            (
-                is_running && data.restore == Restore::Files,
-                "restore = \"files\" stops the server and therefore requires an embedded server: use \
-                 \"template\" with a dsn",
-            ),
-            (
-                has_hosts && !is_running,
-                "hosts and load_balance_hosts require a running server: set dsn in [server]",
-            ),
-        ];
-        if server.in_place && !is_running {
-            return Err("in_place requires a running server: set dsn in [server]; dsn = \"\" means the server of PGHOST and the \
-                        other PG variables"
-                .to_owned());
-        }
-        if let Some(key) = self.key_of_own_data().filter(|_| server.in_place) {
-            return Err(format!(
-                "{key} changes the database or needs a copy of it, and in_place uses it as it is: remove {key} or in_place"
-            ));
-        }
-        server.check_standbys()?;
-        let refused = |(name, _): (&String, &String)| session_settings::refused(name, &server.origin);
-        pooler::check(self)?;
-        let late_action = || run::check_actions(load).err();
-        let impossible_action = || self.impossible_action();
-        if let Some(sentence) =
-            self.settings().find_map(refused).or_else(late_action).or_else(impossible_action)
-        {
-            return Err(sentence);
-        }
-        if let Some((_, sentence)) = rules.iter().find(|(is_broken, _)| *is_broken) {
-            return Err((*sentence).to_owned());
-        }
-        let is_known =
-            |name: &String| is_running || server.tablespaces.contains_key(name) || name == "pg_default";
-        match [&data.tablespace, &data.index_tablespace].into_iter().flatten().find(|name| !is_known(name)) {
-            Some(name) => Err(format!(
-                "there is no tablespace {name}: define it in [server], for example tablespaces = {{ {name} = \
-                 \"/dev/shm\" }}"
-            )),
-            None => Ok(()),
-        }
     }
 }
 
@@ -351,6 +213,26 @@ pub struct ServerSpec {
     pub standby_network: StandbyNetwork,
     /// The standbys that a commit waits for; `None`: all that are synchronous.
     pub synchronous_standbys: Option<Synchronous>,
+}
+
+impl ServerSpec {
+    /// The network of one of its standbys.
+    pub(crate) fn network_of(&self, standby: &StandbySpec) -> StandbyNetwork {
+        standby.network.unwrap_or(self.standby_network)
+    }
+
+    /// Names of the standbys that commits wait for.
+    pub(crate) fn synchronous_names(&self) -> Vec<String> {
+        let synchronous = self.standbys.iter().filter(|it| it.mode == StandbyMode::Synchronous);
+        synchronous.map(|it| it.name.clone()).collect()
+    }
+
+    /// The number of standbys that commits wait for, and how they are chosen: by default all, in order.
+    pub(crate) fn synchronous(&self) -> Option<Synchronous> {
+        let number = self.synchronous_names().len();
+        let all = Synchronous { method: SynchronousMethod::First, number };
+        (number > 0).then(|| self.synchronous_standbys.unwrap_or(all))
+    }
 }
 
 /// Origin of a server.
@@ -438,43 +320,6 @@ pub enum Restore {
     Reload,
     /// Not restored: trials see the changes of earlier trials.
     Never,
-}
-
-/// Network between clients and server.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Network {
-    /// Type of connection.
-    pub kind: NetworkKind,
-    /// One-way delay.
-    pub delay: Duration,
-    /// Variation of the delay.
-    pub jitter: Duration,
-    /// Bandwidth in each direction for all connections together; `None`: unlimited.
-    pub bandwidth_bits_per_s: Option<f64>,
-    /// Whether actions of the load change the network, for which a relay is required.
-    pub has_faults: bool,
-}
-
-impl Network {
-    /// Whether a relay is required.
-    pub fn needs_relay(&self) -> bool {
-        !self.delay.is_zero()
-            || !self.jitter.is_zero()
-            || self.bandwidth_bits_per_s.is_some()
-            || self.has_faults
-    }
-}
-
-/// Types of connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NetworkKind {
-    /// Over a Unix socket.
-    #[default]
-    Socket,
-    /// Over loopback TCP.
-    Tcp,
-    /// Over loopback TCP with TLS.
-    Tls,
 }
 
 impl Default for ServerSpec {

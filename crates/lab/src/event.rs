@@ -7,8 +7,8 @@ use std::fmt::Display;
 use std::time::Duration;
 use workload::{InitOptions, InitProgress, InitReport};
 
-use crate::campaign::Subject;
 use crate::compare::ComparisonRun;
+use crate::subject::Subject;
 
 /// A progress event.
 pub enum Event<'a> {

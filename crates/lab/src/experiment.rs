@@ -14,11 +14,11 @@ use stats::{PoolMode, SCREENED_MAX};
 
 use crate::LabError;
 use crate::configuration::Configuration;
+use crate::factors::{Factor, Level, add_level, check_combination, checked_combination, combination, label};
+use crate::fields::REPEATS_MAX;
 use crate::keys::{self, Section};
-use crate::presentation::{
-    self, Chart, Contrast, Presentation, check_combination, checked_combination, combination,
-};
-use crate::{schema, steps};
+use crate::presentation::{self, Chart, Contrast, Presentation};
+use crate::{fields, step_tables};
 
 /// The two versions of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,24 +56,6 @@ pub struct Experiment {
     pub differences: Vec<Contrast>,
     /// Named ratios between combinations.
     pub ratios: Vec<Contrast>,
-}
-
-/// A factor.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Factor {
-    /// A key, or a name defined by the experiment.
-    pub name: String,
-    /// Levels in the order of the file.
-    pub levels: Vec<Level>,
-}
-
-/// A level of a factor.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Level {
-    /// Label in output, in `exclude` and in charts.
-    pub label: String,
-    /// The keys that the level sets.
-    pub(crate) sets: Vec<(String, Node)>,
 }
 
 /// Number and order of trials.
@@ -117,8 +99,7 @@ pub enum Order {
 
 /// Maximum length of a file in bytes.
 const FILE_LENGTH_MAX: u64 = 1 << 20;
-/// Limits of repeats and of levels per factor; more are a mistake.
-pub(crate) const REPEATS_MAX: u64 = 10_000;
+/// Maximum number of levels of a factor; more are a mistake.
 const LEVELS_MAX: usize = 1_000;
 /// Keys of sections that may be at the top too, as `[[action]]`.
 const ACTION: &str = "action";
@@ -189,7 +170,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn experiment(&self, mut top: Table) -> Result<Experiment, Complaint> {
-        top.check_keys("the experiment", &schema::names(schema::TOP))?;
+        top.check_keys("the experiment", &fields::names(fields::TOP))?;
         let place = top.place;
         let needs_name =
             || Complaint::at(place, "an experiment requires a name, such as name = \"fillfactor\"");
@@ -257,7 +238,7 @@ impl Reader<'_> {
 
     /// The configuration that all trials share.
     fn base(&self, top: &mut Table) -> Result<Configuration, Complaint> {
-        let steps = steps::steps(top.one_or_more("step"), self.folder)?;
+        let steps = step_tables::steps(top.one_or_more("step"), self.folder)?;
         let mut base = Configuration { steps, ..Configuration::default() };
         if let Some(entry) = top.entries.iter().find(|entry| entry.key == Section::Queries.name()) {
             if !base.is_load() {
@@ -290,7 +271,7 @@ impl Reader<'_> {
 
     /// Sets a key of the base configuration.
     fn set(&self, base: &mut Configuration, entry: &Entry) -> Result<(), Complaint> {
-        steps::check_key(base, &entry.key, entry.place)?;
+        step_tables::check_key(base, &entry.key, entry.place)?;
         keys::set(base, &entry.key, &entry.node, self.folder)
     }
 
@@ -433,7 +414,7 @@ impl Reader<'_> {
             if base.steps.is_empty() {
                 return Err(Complaint::at(node.place, "\"times\" requires a [[step]]"));
             }
-            let most = steps::times(node)?;
+            let most = step_tables::times(node)?;
             base.steps.iter_mut().for_each(|step| step.times = step.times.min(most));
             Ok(())
         })?;
@@ -495,18 +476,11 @@ impl Reader<'_> {
         for level in experiment.factors.iter().flat_map(|factor| &factor.levels) {
             let mut tried = experiment.base.clone();
             for (name, node) in &level.sets {
-                steps::check_key(&tried, name, node.place)?;
+                step_tables::check_key(&tried, name, node.place)?;
                 keys::set(&mut tried, name, node, self.folder)?;
             }
         }
         Ok(())
-    }
-}
-
-impl Level {
-    /// Whether `key` equals the other key or contains it.
-    fn sets_key(&self, key: &str) -> bool {
-        self.sets.iter().any(|(name, _)| name == key)
     }
 }
 
@@ -518,15 +492,6 @@ fn names_set<'a>(name: &'a str, node: &'a Node) -> Box<dyn Iterator<Item = Strin
         }
         _ => Box::new(std::iter::once(keys::canonical(name))),
     }
-}
-
-/// Adds a level and rejects duplicates.
-pub(crate) fn add_level(levels: &mut Vec<Level>, level: Level, place: Place) -> Result<(), Complaint> {
-    if levels.iter().any(|other| other.label == level.label) {
-        return Err(Complaint::at(place, format!("the level {} is defined twice", level.label)));
-    }
-    levels.push(level);
-    Ok(())
 }
 
 fn name(node: &Node) -> Result<String, Complaint> {
@@ -541,7 +506,7 @@ fn name(node: &Node) -> Result<String, Complaint> {
 fn design(mut table: Table) -> Result<Design, Complaint> {
     const ORDERS: [(&str, Order); 2] =
         [("interleaved", Order::Interleaved), ("sequential", Order::Sequential)];
-    table.check_keys("[design]", &schema::names(schema::DESIGN))?;
+    table.check_keys("[design]", &fields::names(fields::DESIGN))?;
     let seed_given = table.read("seed", |node| node.whole(0, i64::MAX.unsigned_abs()))?;
     Ok(Design {
         repeats: table.read("repeats", |node| node.whole(1, REPEATS_MAX))?.unwrap_or(3),
@@ -600,20 +565,4 @@ fn exclude(top: &mut Table, factors: &[Factor]) -> Result<Vec<Vec<(String, Strin
         pairs => Ok(pairs),
     };
     top.list("exclude")?.into_iter().map(read).collect()
-}
-
-/// Label of a level: its text, or the content of its table.
-pub(crate) fn label(node: &Node) -> Result<String, Complaint> {
-    match &node.value {
-        Value::Text(text) if text.is_empty() => Err(node.expected("a level that has a name")),
-        Value::Table(entries) => {
-            let parts = entries.iter().map(|entry| {
-                let value = entry.node.scalar()?;
-                Ok(if entry.key == "kind" { value } else { format!("{} {value}", entry.key) })
-            });
-            Ok(parts.collect::<Result<Vec<_>, Complaint>>()?.join(", "))
-        }
-        Value::List(nodes) => Ok(nodes.iter().map(label).collect::<Result<Vec<_>, _>>()?.join(" + ")),
-        _ => node.scalar(),
-    }
 }

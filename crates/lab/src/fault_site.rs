@@ -15,7 +15,7 @@ use results::{FaultKind, ShutdownMode};
 use run::{FaultId, FaultSite, RunError, RunSpec};
 use server::{Locations, ServerError, ServerHandle, Shutdown};
 
-use crate::network::{RelayPipes, resolve};
+use crate::relays::{RelayPipes, resolve};
 use crate::stopwatch::Stopwatch;
 
 /// Time for a server to accept connections again after one of its backends was killed, and for a promotion.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::Limit;
+use queries::QuerySetSpec;
 
 use crate::configuration::{Configuration, DataSpec};
-use crate::memory::data_bytes;
+use crate::data_size::data_bytes;
 use crate::plan::Plan;
-use crate::query_pass;
 use crate::readiness::{Preparation, Readiness};
 
 /// Estimates in seconds: initdb and starting; restarting; loading, and per gigabyte; copying, and per gigabyte; the overhead
@@ -25,6 +25,12 @@ const TRANSACTIONS_S: f64 = 10.0;
 
 /// Gigabytes per unit of scale of a workload of unknown size: about as many as tpcb has.
 const UNKNOWN_GB_PER_SCALE: f64 = 0.016;
+
+/// Assumed time of an execution for each gigabyte of tables, and at least.
+const ROUGHLY_PER_GB_S: f64 = 1.0;
+const ROUGHLY_AT_LEAST_S: f64 = 0.02;
+/// The assumed size of tables that is not known.
+const ROUGH_GIGABYTES: f64 = 1.0;
 
 /// Maximum correction factor of the preparation, in either direction.
 const CORRECTION_MAX: f64 = 20.0;
@@ -114,6 +120,14 @@ impl Forecast {
     }
 }
 
+impl Plan {
+    /// Approximate total time, including starting, loading and restoring.
+    pub fn estimate(&self) -> Expected {
+        let cells = self.trials.iter().map(|trial| trial.cell);
+        Forecast::default().expected_of(self, cells, &Readiness::default())
+    }
+}
+
 /// Configured duration of a trial.
 fn asked_s(configuration: &Configuration) -> f64 {
     let Configuration { load, steps, .. } = configuration;
@@ -124,7 +138,7 @@ fn asked_s(configuration: &Configuration) -> f64 {
         let data = &configuration.data;
         let gigabytes = data.bytes_per_scale.map(|_| data_bytes(data) as f64 / 1e9);
         let reports_late = configuration.server.origin.reports_late();
-        let pass = query_pass::estimate(spec, configuration.query_count, gigabytes, reports_late);
+        let pass = pass_estimate(spec, configuration.query_count, gigabytes, reports_late);
         return pass.as_secs_f64();
     }
     let length_s = match load.limit {
@@ -132,6 +146,24 @@ fn asked_s(configuration: &Configuration) -> f64 {
         Limit::TransactionsPerClient(_) => TRANSACTIONS_S,
     };
     length_s + load.warmup.as_secs_f64()
+}
+
+/// Estimated time of a pass over this number of queries. `reports_late`: the server reports its counters with a delay,
+/// for which the meter waits after each execution.
+fn pass_estimate(
+    spec: &QuerySetSpec,
+    queries: usize,
+    gigabytes: Option<f64>,
+    reports_late: bool,
+) -> Duration {
+    let each = (gigabytes.unwrap_or(ROUGH_GIGABYTES) * ROUGHLY_PER_GB_S).max(ROUGHLY_AT_LEAST_S);
+    let each = Duration::try_from_secs_f64(each).unwrap_or(Duration::MAX);
+    let each = spec.limit.map_or(each, |limit| limit.min(each));
+    let is_metered = spec.streams == 1 && queries <= queries::METERED_QUERIES_MAX;
+    let wait = if reports_late && is_metered { queries::REPORT_DELAY } else { Duration::ZERO };
+    let each = each.saturating_add(wait);
+    let executions = spec.repeats.saturating_add(u32::from(spec.plans));
+    each.saturating_mul(executions).saturating_mul(u32::try_from(queries).unwrap_or(u32::MAX))
 }
 
 /// Estimated preparation; includes the overhead of every trial, so that it is never zero.

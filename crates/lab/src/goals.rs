@@ -4,7 +4,7 @@
 use results::{ExperimentRow, GoalVerdict, Record, TrialRow};
 use run::{RunError, StorePlaces};
 
-use crate::matrix::Cell;
+use crate::configuration::Cell;
 use crate::plan::Plan;
 
 /// Trials that the message names.

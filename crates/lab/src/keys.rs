@@ -1,6 +1,11 @@
 //! The keys of a trial as a table: name, section, type, help and effect. Adding a key takes a row here and a line in
 //! docs/experiments.md. Sections, factors, levels and cases all use these rows.
 
+mod key;
+mod pooler;
+mod queries;
+mod standbys;
+
 use std::collections::BTreeMap;
 
 use config::{Complaint, Entry, Folder, Node, Place, Value, nearest, unknown_key};
@@ -8,107 +13,16 @@ use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
 use workload::{PartitionMethod, WorkloadName};
 
 use crate::configuration::{Configuration, Origin, Restore};
-use crate::pooler;
-use crate::query_pass;
+use crate::fields::count;
 use crate::relative;
-use crate::schema::count;
 use crate::settings;
-use crate::standbys;
 use crate::values::{
     actions, ddl, dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version,
     workload,
 };
-
-/// The section of a key in an experiment file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Section {
-    Server,
-    Data,
-    Load,
-    Queries,
-    Pooler,
-}
-
-impl Section {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Section::Server => "server",
-            Section::Data => "data",
-            Section::Load => "load",
-            Section::Queries => "queries",
-            Section::Pooler => "pooler",
-        }
-    }
-
-    /// The complete name of a key that is written in this section: factors and levels name the keys of `[queries]` and
-    /// `[pooler]` with the section, because other sections have some of the same names.
-    pub(crate) fn complete(self, key: &str) -> String {
-        match self {
-            Section::Queries => format!("{QUERIES_PREFIX}{key}"),
-            Section::Pooler => format!("{POOLER_PREFIX}{key}"),
-            Section::Server | Section::Data | Section::Load => key.to_owned(),
-        }
-    }
-
-    /// The name of a key within this section.
-    pub(crate) fn short(self, name: &str) -> &str {
-        match self {
-            Section::Queries => name.strip_prefix(QUERIES_PREFIX).unwrap_or(name),
-            Section::Pooler => name.strip_prefix(POOLER_PREFIX).unwrap_or(name),
-            Section::Server | Section::Data | Section::Load => name,
-        }
-    }
-}
-
-const QUERIES_PREFIX: &str = "queries.";
-const POOLER_PREFIX: &str = "pooler.";
-
-pub(crate) type Get = fn(&Configuration) -> OptionValue;
-pub(crate) type Set = fn(&mut Configuration, OptionValue) -> Result<(), String>;
-
-/// A row of the table: a key that is not an option of every run. Those are in `run::options`.
-pub(crate) struct Key {
-    pub(crate) name: &'static str,
-    pub(crate) takes: Takes,
-    /// One sentence, for editors and the manual.
-    pub(crate) help: &'static str,
-    /// Reads the default from a configuration.
-    pub(crate) get: Get,
-}
-
-/// Type of a key's value, and its setter.
-pub(crate) enum Takes {
-    /// A value of a type that options have.
-    Value(Kind, Set),
-    /// Any other value, with the name of its rule in the JSON Schema.
-    Node(&'static str, fn(&mut Configuration, &Node, Folder<'_>) -> Result<(), Complaint>),
-}
-
-impl Key {
-    /// A key with a value of a type that options have.
-    pub(crate) const fn new(
-        name: &'static str,
-        kind: Kind,
-        (get, set): (Get, Set),
-        help: &'static str,
-    ) -> Self {
-        Self { name, takes: Takes::Value(kind, set), help, get }
-    }
-
-    /// A key with any other value; `rule` is its rule in the JSON Schema.
-    pub(crate) const fn other(
-        name: &'static str,
-        rule: &'static str,
-        set: fn(&mut Configuration, &Node, Folder<'_>) -> Result<(), Complaint>,
-        help: &'static str,
-    ) -> Self {
-        Self { name, takes: Takes::Node(rule, set), help, get: |_| OptionValue::Unset }
-    }
-
-    const fn default(self, get: Get) -> Self {
-        Self { get, ..self }
-    }
-}
+use key::put;
+pub(crate) use key::{Key, Section, Takes};
+pub(crate) use queries::refused_key;
 
 /// Getter and setter of a field with the type of the value.
 macro_rules! field {
@@ -147,7 +61,7 @@ pub(crate) const KEYS: [(Section, &[Key]); 5] = [
     (Section::Server, &SERVER),
     (Section::Data, &DATA),
     (Section::Load, &LOAD),
-    (Section::Queries, &query_pass::KEYS),
+    (Section::Queries, &queries::KEYS),
     (Section::Pooler, &pooler::KEYS),
 ];
 
@@ -564,11 +478,6 @@ fn option_value(
         }
         _ => value_of(option.kind, option.unset, node),
     }
-}
-
-pub(crate) fn put<T, E>(field: &mut T, value: Result<T, E>) -> Result<(), E> {
-    *field = value?;
-    Ok(())
 }
 
 fn check_variable(name: &str, place: Place) -> Result<(), Complaint> {

@@ -8,109 +8,76 @@
 //! Execution: `provision` prepares servers and data, a [`Campaign`] runs the remaining trials, a [`ComparisonRun`]
 //! runs blocks of two sides in turns. A [`Listener`] receives the progress; nothing is printed here.
 
-mod experiment;
-
-mod keys;
-
-mod settings;
-
-mod session_settings;
-
-mod staleness;
-
-mod standby_set;
-
-mod standbys;
-
-mod schema_change;
-
-mod preflight;
-
-mod repeating_failure;
-
+mod alter_system;
 mod applied_settings;
-
-mod screen;
-
-mod values;
-
+mod budget;
+mod campaign;
+mod compare;
+mod compatibility;
 mod configuration;
-
-mod steps;
-
-mod query_pass;
-
-mod matrix;
-
-mod plan;
-
-mod memory;
-
-mod relative;
-
-mod readiness;
-
+mod data_size;
+mod error;
+mod event;
+mod experiment;
+mod factors;
+mod fault_site;
+mod fields;
 mod forecast;
-
-mod outline;
-
+mod goals;
+mod keys;
+mod leftovers;
 mod load_words;
-
+mod matrix;
+mod memory;
+mod network;
+mod outline;
+mod plan;
+mod pooler;
+mod preflight;
 mod presentation;
-
+mod provision;
+mod query_pass;
+mod quickstart;
+mod readiness;
+mod relative;
+mod relays;
+mod repeating_failure;
+mod running_pooler;
 mod schema;
-
+mod schema_change;
+mod schema_rows;
+mod screen;
+mod secret_levels;
+mod server_host;
+mod servers;
+mod session_options;
+mod session_settings;
+mod settings;
+mod staleness;
+mod standby_set;
+mod standbys;
+mod step_tables;
+mod steps;
+mod stopwatch;
+mod subject;
+mod timed;
+mod trial;
 mod typed;
-
+mod values;
 mod workloads;
 
-mod error;
-
-mod event;
-
-mod schema_rows;
-mod servers;
-
-mod quickstart;
-
-mod network;
-
-mod pooler;
-
-mod goals;
-mod leftovers;
-
-mod provision;
-
-mod stopwatch;
-
-mod budget;
-
-mod trial;
-
-mod timed;
-
-mod campaign;
-
-mod secret_levels;
-
-mod compare;
-
-mod fault_site;
-
-pub use campaign::{Campaign, CampaignLimits, ExecutionContext, Subject, file_missing, profile_name};
+pub use campaign::{Campaign, CampaignLimits, file_missing, profile_name};
 pub use compare::{Comparable, CompareOptions, Compared, ComparisonRun, compare, compared_metric};
 pub use config::{Folder, Place};
-pub use configuration::{
-    Configuration, DataSpec, Network, NetworkKind, Origin, Restore, ServerSpec, default_load,
-};
+pub use configuration::{Cell, Configuration, DataSpec, Origin, Relative, Restore, ServerSpec, default_load};
 pub use error::LabError;
 pub use event::{Busy, ComparisonEvent, Event, Listener, TrialRecord};
-pub use experiment::{Combinations, Design, Experiment, Factor, Level, Order, Profile};
+pub use experiment::{Combinations, Design, Experiment, Order, Profile};
+pub use factors::{Factor, Level};
 pub use fault_site::managed_site;
 pub use forecast::{Expected, Forecast};
-pub use matrix::Cell;
 pub use memory::{Arrangement, Memory};
+pub use network::{Network, NetworkKind};
 pub use outline::{outline, rough};
 pub use plan::{Plan, Trial};
 pub use pooler::PoolerSpec;
@@ -118,7 +85,7 @@ pub use preflight::preflight;
 pub use presentation::{Chart, Contrast, METRICS, METRICS_OF_STEPS, STEP};
 pub use quickstart::Quickstart;
 pub use readiness::{Preparation, Readiness};
-pub use relative::{FindHost, Relative, ServerHost, clients_per_core, find_host};
+pub use relative::{FindHost, ServerHost, clients_per_core};
 pub use run::options::duration;
 pub use schema::{keys_table, schema};
 pub use schema_change::{lock_time, undo_left};
@@ -128,8 +95,11 @@ pub use screen::{
     screening_in_words,
 };
 pub use secret_levels::{hide_values, secret_values};
+pub use server_host::find_host;
 pub use servers::{Programs, instrumentation, obtain, sweep, warn_without_statements};
 pub use settings::check_name as check_setting;
 pub use standbys::{StandbyMode, StandbyNetwork, StandbySpec, Synchronous};
 pub use steps::{Step, StepSql, StepWork};
+pub use subject::Subject;
+pub use trial::ExecutionContext;
 pub use typed::{Typed, TypedDdl};

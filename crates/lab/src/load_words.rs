@@ -1,21 +1,23 @@
-//! Describes the load of trials for `outline`: common options once,
-//! and the options of each level. Pure.
+//! Describes the load of trials, or their queries, for `outline`: common options once, and the options of each level.
+//! Pure.
 
 use std::fmt::Write as _;
 
 use engine::Limit;
+use queries::QuerySetSpec;
 use run::options::{self, PROTOCOLS, Value, word_of};
 
-use crate::configuration::{Configuration, Network, default_load};
-use crate::experiment::{Factor, Level, label};
+use crate::configuration::{Configuration, default_load};
+use crate::factors::{Factor, Level, label};
+use crate::network::Network;
 use crate::plan::Plan;
-use crate::pooler;
+use crate::pooler::PoolerSpec;
 
 type Part = fn(&Configuration) -> String;
 
 /// In order of output; an option with its default is omitted.
 const PARTS: [Part; 10] =
-    [scripts, clients, protocol, length, rate, limit, reconnecting, network, pooler::in_words, others];
+    [scripts, clients, protocol, length, rate, limit, reconnecting, network, pooler, others];
 /// Options that are described by other functions.
 const TOLD: [&str; 10] = [
     "script",
@@ -44,6 +46,33 @@ pub(crate) fn load_in_words(plan: &Plan) -> Option<String> {
     };
     let words: Vec<String> = PARTS.iter().filter_map(shared).collect();
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// `22 queries in 2 streams, 3 times each, cancelled after 300s`: the parts that all cells share.
+pub(crate) fn queries_in_words(plan: &Plan) -> Option<String> {
+    let first = plan.cells.first()?.configuration.queries.as_ref()?;
+    let passes = || plan.cells.iter().filter_map(|cell| cell.configuration.queries.as_ref());
+    let shared = |part: &dyn Fn(&QuerySetSpec) -> String| {
+        let words = part(first);
+        (!words.is_empty() && passes().all(|spec| part(spec) == words)).then_some(words)
+    };
+    let counts: Vec<usize> = plan.cells.iter().map(|cell| cell.configuration.query_count).collect();
+    let count = counts.iter().all(|count| *count == counts[0]).then(|| format!("{} queries", counts[0]));
+    let when = |is_so: bool, words: &str| if is_so { words.to_owned() } else { String::new() };
+    let parts = [
+        count,
+        shared(&|spec| match spec.streams {
+            1 => "one stream".to_owned(),
+            streams => format!("{streams} streams"),
+        }),
+        shared(&|spec| if spec.repeats > 1 { format!("{} times each", spec.repeats) } else { String::new() }),
+        shared(&|spec| spec.text.as_ref().map_or(String::new(), |text| format!("text {text}"))),
+        shared(&|spec| spec.limit.map_or(String::new(), |limit| format!("cancelled after {limit:?}"))),
+        shared(&|spec| when(spec.refresh, "with refresh functions")),
+        shared(&|spec| when(spec.answers, "answers compared")),
+        shared(&|spec| when(spec.plans, "plans of further executions")),
+    ];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 fn scripts(it: &Configuration) -> String {
@@ -93,6 +122,14 @@ fn reconnecting(it: &Configuration) -> String {
 
 fn network(it: &Configuration) -> String {
     if it.network == Network::default() { String::new() } else { it.network.to_string() }
+}
+
+/// `PgBouncer with transaction pooling, pool of 20`; empty without a pooler.
+fn pooler(it: &Configuration) -> String {
+    let PoolerSpec { mode, pool_size, .. } = &it.pooler;
+    mode.map_or_else(String::new, |mode| {
+        format!("through PgBouncer with {} pooling and a pool of {pool_size}", mode.name())
+    })
 }
 
 /// Options that differ from their defaults.

@@ -1,27 +1,15 @@
 //! Builds all combinations of levels except the excluded ones, and the configuration of each. Called by `plan`, which
 //! orders the trials.
 
-use config::{Complaint, Folder, Place};
+use config::{Complaint, Folder};
 use stats::screening_design;
 use workload::WorkloadName;
 
-use crate::configuration::Configuration;
+use crate::configuration::{Cell, START};
 use crate::experiment::{Combinations, Experiment};
 use crate::keys;
 use crate::relative::{FindHost, Hosts};
 use crate::workloads::Workloads;
-
-/// Position of messages about the whole file.
-pub(crate) const START: Place = Place { line: 1, column: 1 };
-
-/// A combination of levels.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
-    /// Factors and levels, in the experiment's order.
-    pub levels: Vec<(String, String)>,
-    /// Its configuration.
-    pub configuration: Configuration,
-}
 
 /// The levels of each combination, by their numbers.
 fn combinations(experiment: &Experiment) -> Vec<Vec<usize>> {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::configuration::{DataSpec, ServerSpec};
-use crate::matrix::Cell;
+use crate::configuration::{Cell, DataSpec, ServerSpec};
+use crate::data_size::{data_bytes, times};
 
 /// The memory of the machine that runs the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,24 +107,6 @@ fn estimated_bytes(data: &DataSpec) -> u64 {
     };
     let unknown = scales + f64::from(u8::from(data.setup.is_some()));
     data_bytes(data).saturating_add(times(UNKNOWN_BYTES, unknown))
-}
-
-/// Approximate size of a data set in bytes; the size of tables created by user SQL is unknown.
-pub(crate) fn data_bytes(data: &DataSpec) -> u64 {
-    let bytes_per_scale = data.bytes_per_scale.unwrap_or(0);
-    times(bytes_per_scale, data.scale.units()) / u64::from(data.fillfactor.max(1)) * 100
-}
-
-/// A number of bytes, multiplied.
-fn times(bytes: u64, factor: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "an estimate; `as` saturates"
-    )]
-    let product = (bytes as f64 * factor) as u64;
-    product
 }
 
 /// The setting `shared_buffers` in bytes, if present and valid.

@@ -8,12 +8,12 @@ use config::turns_direction;
 use server::SynchronousMethod;
 use workload::WorkloadName;
 
-use crate::configuration::{DataSpec, Network, NetworkKind, Origin, Restore, ServerSpec};
+use crate::configuration::{DataSpec, Origin, Restore, ServerSpec};
+use crate::data_size::data_bytes;
 use crate::experiment::{Experiment, Order};
-use crate::load_words::{counted, levels_in_words, load_in_words};
-use crate::memory::{Arrangement, data_bytes};
+use crate::load_words::{counted, levels_in_words, load_in_words, queries_in_words};
+use crate::memory::Arrangement;
 use crate::plan::Plan;
-use crate::query_pass;
 use crate::relative;
 use crate::standbys::{StandbyMode, StandbyNetwork, Synchronous};
 use crate::steps::{Step, StepSql, StepWork};
@@ -67,7 +67,7 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     for step in &experiment.base.steps {
         let _ = writeln!(out, "  step        {}", step_in_words(step));
     }
-    if let Some(words) = query_pass::in_words(plan) {
+    if let Some(words) = queries_in_words(plan) {
         let _ = writeln!(out, "  queries     {words}");
     }
     for (number, server) in plan.servers.iter().enumerate() {
@@ -263,21 +263,6 @@ fn size(bytes: u64) -> String {
         ..995.0 => format!("{megabytes:.0} MB"),
         ..9_950.0 => format!("{:.1} GB", megabytes / 1e3),
         _ => format!("{:.0} GB", megabytes / 1e3),
-    }
-}
-
-/// The network as named by levels: `socket`, `delay 10ms`.
-impl std::fmt::Display for Network {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self.kind {
-            NetworkKind::Socket => "Unix socket",
-            NetworkKind::Tcp => "TCP",
-            NetworkKind::Tls => "TLS",
-        })?;
-        if !self.delay.is_zero() {
-            write!(formatter, ", {:?} each way", self.delay)?;
-        }
-        Ok(())
     }
 }
 

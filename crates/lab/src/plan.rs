@@ -8,12 +8,10 @@ use stats::{SplitMix64, in_stretches};
 
 use crate::LabError;
 use crate::applied_settings;
-use crate::configuration::{DataSpec, ServerSpec};
+use crate::configuration::{Cell, DataSpec, START, ServerSpec};
 use crate::experiment::{Combinations, Experiment, Order};
-use crate::forecast::{Expected, Forecast};
-use crate::matrix::{Cell, START, cells};
+use crate::matrix::cells;
 use crate::memory::{Arrangement, Memory};
-use crate::readiness::Readiness;
 use crate::relative::FindHost;
 use crate::session_settings;
 
@@ -193,12 +191,6 @@ impl Plan {
             }
         }
         blocks.into_iter().map(|(_, cells)| cells).collect()
-    }
-
-    /// Approximate total time, including starting, loading and restoring.
-    pub fn estimate(&self) -> Expected {
-        let cells = self.trials.iter().map(|trial| trial.cell);
-        Forecast::default().expected_of(self, cells, &Readiness::default())
     }
 }
 

@@ -8,11 +8,11 @@ use connect::quote::literal;
 use connect::{Environment, Overrides, Session, SqlState, Target};
 use run::{Control, RunError, ScriptSpec};
 
-use crate::configuration::{Configuration, Origin, ServerSpec};
-use crate::matrix::Cell;
+use crate::configuration::{Cell, Configuration, Origin, ServerSpec};
 use crate::plan::Plan;
-use crate::pooler;
-use crate::session_settings::{self, Settings, with_settings};
+use crate::running_pooler;
+use crate::session_options::{refused_by_server, with_settings};
+use crate::session_settings::Settings;
 use crate::trial;
 
 /// Checks what trials of this plan need.
@@ -30,7 +30,7 @@ pub fn preflight(plan: &Plan, control: &Control) -> Result<(), RunError> {
 
 /// What prevents trials, a sentence each.
 fn problems(plan: &Plan, control: &Control) -> BTreeSet<String> {
-    let mut problems: BTreeSet<String> = pooler::problems(&plan.cells).into_iter().collect();
+    let mut problems: BTreeSet<String> = running_pooler::problems(&plan.cells).into_iter().collect();
     for server in &plan.servers {
         let cells: Vec<&Cell> =
             plan.cells.iter().filter(|cell| cell.configuration.server == *server).collect();
@@ -73,7 +73,7 @@ fn problems_of_running(dsn: &str, cells: &[&Cell], control: &Control) -> Result<
     let configurations: Vec<&Configuration> = cells.iter().map(|cell| &cell.configuration).collect();
     let mut problems = rights(&mut session, &configurations)?;
     let names = configurations.iter().flat_map(|it| it.session.keys());
-    let refused = session_settings::refused_by_server(&mut session, names)?;
+    let refused = refused_by_server(&mut session, names)?;
     if refused.is_empty() {
         // The server checks the values when a session begins.
         let values: BTreeSet<_> =

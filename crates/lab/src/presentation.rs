@@ -3,8 +3,8 @@
 
 use config::{Complaint, Node, Table, unknown_key};
 
-use crate::experiment::{Factor, label};
-use crate::schema;
+use crate::factors::{Factor, checked_combination, names};
+use crate::fields;
 
 /// Metrics of a trial for charts and tables. Times are in microseconds, `failed`, `late` and shares in percent. `operations`
 /// is tps times the operations of a transaction. `cycle` is clients ÷ transactions ended per second, by Little's law
@@ -55,9 +55,6 @@ pub const METRICS_OF_STEPS: [&str; 3] = ["duration", "wal_bytes", "server_cpu"];
 /// Can replace a factor in a chart of steps: each step is then shown separately.
 pub const STEP: &str = "step";
 
-/// Factors and levels.
-pub(crate) type Combination = Vec<(String, String)>;
-
 /// A chart of the results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chart {
@@ -101,7 +98,7 @@ pub(crate) struct Presentation {
 struct ContrastKind {
     key: &'static str,
     title: &'static str,
-    fields: &'static [schema::Field],
+    fields: &'static [fields::Field],
     /// The key of the other combination.
     reference: &'static str,
     needs_reference: bool,
@@ -113,7 +110,7 @@ struct ContrastKind {
 const DIFFERENCE: ContrastKind = ContrastKind {
     key: "difference",
     title: "[[difference]]",
-    fields: schema::DIFFERENCE,
+    fields: fields::DIFFERENCE,
     reference: "minus",
     needs_reference: false,
     metric: "cycle",
@@ -123,7 +120,7 @@ const DIFFERENCE: ContrastKind = ContrastKind {
 const RATIO: ContrastKind = ContrastKind {
     key: "ratio",
     title: "[[ratio]]",
-    fields: schema::RATIO,
+    fields: fields::RATIO,
     reference: "to",
     needs_reference: true,
     metric: "tps",
@@ -149,7 +146,7 @@ pub(crate) fn presentation(
 
 fn chart(node: Node, factors: &[Factor], metrics: &[&str], has_steps: bool) -> Result<Chart, Complaint> {
     let mut table = node.into_table()?;
-    table.check_keys("[[chart]]", &schema::names(schema::CHART))?;
+    table.check_keys("[[chart]]", &fields::names(fields::CHART))?;
     let place = table.place;
     let mut known = names(factors);
     if has_steps {
@@ -198,7 +195,7 @@ fn contrast(
 ) -> Result<Contrast, Complaint> {
     let ContrastKind { key, title, fields, reference, needs_reference, .. } = kind;
     let mut table = node.into_table()?;
-    table.check_keys(title, &schema::names(fields))?;
+    table.check_keys(title, &fields::names(fields))?;
     let place = table.place;
     let mut cell = |key: &str| table.read(key, |node| checked_combination(node, factors));
     let (of, other) = (cell("of")?, cell(reference)?);
@@ -217,33 +214,4 @@ fn contrast(
         of,
         reference: other,
     })
-}
-
-fn names(factors: &[Factor]) -> Vec<&str> {
-    factors.iter().map(|factor| factor.name.as_str()).collect()
-}
-
-/// Parses `{ network = "socket", clients = 1 }` into pairs of factor and label.
-pub(crate) fn combination(node: &Node) -> Result<Combination, Complaint> {
-    let table = node.clone().into_table()?;
-    table.entries.into_iter().map(|entry| Ok((entry.key, label(&entry.node)?))).collect()
-}
-
-/// The same, checked against the existing factors and levels.
-pub(crate) fn checked_combination(node: &Node, factors: &[Factor]) -> Result<Combination, Complaint> {
-    let pairs = combination(node)?;
-    check_combination(&pairs, factors).map_err(|what| Complaint::at(node.place, what))?;
-    Ok(pairs)
-}
-
-pub(crate) fn check_combination(pairs: &[(String, String)], factors: &[Factor]) -> Result<(), String> {
-    for (name, label) in pairs {
-        let Some(factor) = factors.iter().find(|factor| factor.name == *name) else {
-            return Err(unknown_key(name, "the factors", &names(factors)));
-        };
-        if !factor.levels.iter().any(|level| level.label == *label) {
-            return Err(format!("the factor {name} has no level {label}"));
-        }
-    }
-    Ok(())
 }

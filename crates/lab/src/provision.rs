@@ -14,22 +14,23 @@ use run::{Control, RunError, StorePlaces};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, InitProgress};
 
-use crate::applied_settings;
-use crate::campaign::{Subject, text_of};
-use crate::configuration::{Configuration, DataSpec, NetworkKind, Origin, Restore, ServerSpec};
+use crate::alter_system;
+use crate::configuration::{Configuration, DataSpec, Origin, Restore, ServerSpec};
 use crate::event::{Event, Listener};
 use crate::fault_site::ManagedSite;
 use crate::leftovers;
 use crate::memory::Arrangement;
-use crate::network::{Networks, RunningRelay, resolve};
-use crate::pooler::RunningPooler;
+use crate::network::NetworkKind;
 use crate::readiness::{LoadedData, Preparation};
+use crate::relays::{Networks, RunningRelay, resolve};
+use crate::running_pooler::RunningPooler;
 use crate::schema_change::{SchemaChange, SchemaCost, SchemaSwitch, warn_of_left};
 use crate::servers::{self, Programs};
-use crate::session_settings::{self, with_settings};
+use crate::session_options::{refused_by_server, with_settings};
 use crate::standby_set::{Making, StandbySet, is_upstream_over_tcp};
 use crate::standbys;
 use crate::stopwatch::Stopwatch;
+use crate::subject::{Subject, text_of};
 
 /// How long to wait for a running server that stopped answering, and the interval of attempts.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -308,7 +309,7 @@ impl<'a> Provisioner<'a> {
             return Ok(());
         };
         let mut session = self.control.connect(target)?;
-        let restarts = applied_settings::apply(&mut session, applied, &wanted.applied, self.control)?;
+        let restarts = alter_system::apply(&mut session, applied, &wanted.applied, self.control)?;
         drop(session);
         if restarts || standbys.apply(applied, &wanted.applied, &wanted.server, self.control)? {
             // A standby does not replay WAL of a primary whose limits are larger than its own.
@@ -534,7 +535,7 @@ fn check_session_settings(
     control: &Control,
 ) -> Result<(), RunError> {
     let mut session = control.connect(target)?;
-    let refused = session_settings::refused_by_server(&mut session, wanted.session.keys())?;
+    let refused = refused_by_server(&mut session, wanted.session.keys())?;
     if let Some(why) = refused.into_iter().next() {
         return Err(RunError::Usage(why));
     }

@@ -1,28 +1,14 @@
 //! Values relative to the server's host: `clients = "2/core"`, `scale = "50% of memory"`. `keys` reads them; `matrix`
-//! replaces them by numbers when a combination is complete. The host is examined only if a relative value is used.
+//! replaces them by numbers when a combination is complete. `server_host` examines the host, only if it is needed.
 
 use std::collections::BTreeMap;
 
-use config::{Complaint, Node, Place, Value};
-use connect::{Environment, Overrides, Session};
+use config::{Complaint, Node, Value};
 use run::options::{PER_CORE, PER_CORE_MAX};
 use stats::Scale;
 
-use crate::configuration::{Configuration, DataSpec, Origin};
-use crate::matrix::START;
-use crate::memory::data_bytes;
-
-/// A relative value of a key.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Relative {
-    /// As written in the file.
-    pub words: String,
-    /// The number for the server's host; `None` until the host is examined.
-    pub number: Option<u32>,
-    /// The number before the unit.
-    amount: f64,
-    place: Place,
-}
+use crate::configuration::{Configuration, DataSpec, Origin, Relative, START};
+use crate::data_size::data_bytes;
 
 /// The resources of a server's host; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,29 +26,6 @@ impl ServerHost {
             .cores
             .ok_or("the number of cores of the server's host is unknown; give a number of clients")?;
         Ok(rounded_up(per_core * cores))
-    }
-
-    /// The host of this process.
-    #[must_use]
-    pub fn of_process() -> Self {
-        Self::of(std::process::id())
-    }
-
-    fn of(process_id: u32) -> Self {
-        Self { cores: results::cpus_allowed(process_id), memory_bytes: results::memory_allowed(process_id) }
-    }
-
-    /// The host of the server of this session.
-    ///
-    /// # Errors
-    /// The server's processes are not visible; a complete sentence.
-    pub fn of_session(session: &Session) -> Result<Self, String> {
-        let process_id = session.cancel_key().process_id;
-        if observe::is_server_here(process_id) {
-            return Ok(Self::of(process_id));
-        }
-        Err("the server runs on another host or in a container, so its cores and memory are unknown; give a number"
-            .to_owned())
     }
 }
 
@@ -239,21 +202,10 @@ pub(crate) fn in_words<'a>(
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// The host of a server. An embedded server runs on this host with the limits of this process; for a running server
-/// one of its processes is examined.
-///
-/// # Errors
-/// The connection failed, or the server's processes are not visible.
-pub fn find_host(origin: &Origin) -> Result<ServerHost, String> {
-    let Origin::Running(dsn) = origin else { return Ok(ServerHost::of_process()) };
-    let in_words = |error: connect::ConnectError| format!("the server's host cannot be examined: {error}");
-    let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process());
-    let session = Session::connect(&target.map_err(in_words)?).map_err(in_words)?;
-    ServerHost::of_session(&session)
-}
-
 #[cfg(test)]
 mod tests {
+    use config::Place;
+
     use super::*;
 
     const GB: u64 = 1_000_000_000;
@@ -371,12 +323,5 @@ mod tests {
         let find = |_: &Origin| Err("no way".to_owned());
         let complaint = Hosts::new(&find).resolve(&mut configuration("clients", "1/core")).unwrap_err();
         assert_eq!(complaint.what, "clients = \"1/core\": no way");
-    }
-
-    #[test]
-    fn an_embedded_server_has_the_cores_and_the_memory_of_this_process() {
-        let host = find_host(&Origin::Version("18".to_owned())).unwrap();
-        assert!(host.cores.is_some_and(|cores| cores > 0.0), "{host:?}");
-        assert!(host.memory_bytes.is_some_and(|bytes| bytes > 0), "{host:?}");
     }
 }

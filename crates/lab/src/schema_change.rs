@@ -3,6 +3,7 @@
 
 mod attempt;
 mod change;
+mod cost;
 mod definitions;
 mod identity;
 mod indexes;
@@ -12,8 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use connect::{
-    ConnectError, LockWaits, LockingStatements, Patience, Remains, Session, SqlState, StatementFailure,
-    Target,
+    ConnectError, LockingStatements, Patience, Remains, Session, SqlState, StatementFailure, Target,
 };
 use results::MadeObject;
 use run::{Control, RunError, StorePlaces};
@@ -27,6 +27,7 @@ use definitions::Definitions;
 use indexes::CreatedIndex;
 
 pub(crate) use change::SchemaChange;
+pub(crate) use cost::SchemaCost;
 pub use marks::undo_left;
 
 /// Maximum wait for a lock.
@@ -69,24 +70,6 @@ struct Before {
     dropped_columns: u64,
     /// `None`: they could not be read.
     definitions: Option<Definitions>,
-}
-
-/// What the changes of the schema have cost so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct SchemaCost {
-    /// Number of switches.
-    pub(crate) switches: u32,
-    /// Their time in all.
-    pub(crate) seconds: f64,
-    /// Their waits for locks.
-    pub(crate) waits: LockWaits,
-}
-
-impl SchemaCost {
-    /// Mean time of a switch.
-    pub(crate) fn mean_s(self) -> f64 {
-        if self.switches > 0 { self.seconds / f64::from(self.switches) } else { 0.0 }
-    }
 }
 
 impl<'a> SchemaSwitch<'a> {

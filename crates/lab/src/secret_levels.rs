@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::SafeText;
 use run::without_secret_values;
 
+use crate::configuration::Cell;
 use crate::experiment::Experiment;
-use crate::matrix::Cell;
 
 /// Replaces labels that are or contain secrets by distinct placeholders: `***`, `*** 2`.
 pub(crate) fn hide_levels(experiment: &Experiment, cells: &mut [Cell]) {

@@ -10,10 +10,11 @@ use connect::quote::literal;
 use run::{Control, RunError};
 use server::{Locations, Server, StandbyOptions, Version, synchronous_standby_names};
 
-use crate::applied_settings::{self, Settings};
+use crate::alter_system;
+use crate::applied_settings::Settings;
 use crate::configuration::ServerSpec;
 use crate::event::Listener;
-use crate::network::{RunningRelay, resolve};
+use crate::relays::{RunningRelay, resolve};
 use crate::standbys::StandbySpec;
 use crate::stopwatch::Stopwatch;
 
@@ -141,12 +142,8 @@ impl StandbySet {
                 others.map(|(name, value)| (name.clone(), value.clone())).collect()
             };
             let mut session = control.connect(&resolve(&server.conninfo())?)?;
-            are_anew |= applied_settings::apply(
-                &mut session,
-                &without_own(applied),
-                &without_own(settings),
-                control,
-            )?;
+            are_anew |=
+                alter_system::apply(&mut session, &without_own(applied), &without_own(settings), control)?;
         }
         Ok(are_anew)
     }

@@ -6,23 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect::{Environment, HostOrder, Overrides, SqlState, Target};
-use engine::EventLoopChoice;
+use engine::{EventLoopChoice, Tracer, WorkerIntro};
 use results::{Record, Status, TrialFigures};
 use run::{
-    Circumstances, FaultSite, Keeper, RunError, RunSpec, Runner, ScriptSpec, Scripts, StorePlaces, Vacuum,
-    event_loop_of_environment,
+    Circumstances, Control, FaultSite, Keeper, RunError, RunSpec, Runner, ScriptSpec, Scripts, StorePlaces,
+    Vacuum, event_loop_of_environment,
 };
 use stats::{PoolMode, Scale};
 use workload::WorkloadName;
 
-use crate::campaign::ExecutionContext;
-use crate::configuration::Configuration;
-use crate::event::{Event, TrialRecord};
-use crate::matrix::Cell;
-use crate::network;
-use crate::pooler::{self, RunningPooler};
+use crate::configuration::{Cell, Configuration};
+use crate::event::{Event, Listener, TrialRecord};
 use crate::provision::Ready;
+use crate::relays;
 use crate::repeating_failure::aborted_by_repeated;
+use crate::running_pooler::{self, RunningPooler};
 use crate::staleness::Probe;
 
 /// A trial fails if no transaction ends for this long: the server does not respond, or another session holds a lock.
@@ -42,6 +40,19 @@ pub(super) struct Finished {
     pub(super) figures: Option<TrialFigures>,
     /// The complete record.
     pub(super) record: TrialRecord,
+}
+
+/// The caller's part of an execution: listener, control, and circumstances of its runs.
+#[derive(Clone)]
+pub struct ExecutionContext<'a> {
+    /// Receives the events.
+    pub listener: Listener<'a>,
+    /// Stops the execution.
+    pub control: &'a Control,
+    /// Circumstances of all runs, such as the password prompt.
+    pub circumstances: Circumstances,
+    /// Creates the tracer of each worker.
+    pub tracers: &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer>,
 }
 
 /// Inputs of a trial in addition to its cell and server.
@@ -110,7 +121,7 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
         probe.finish(record.observation.get_or_insert_default());
     }
     if let Some(relay) = &relay {
-        network::add_cost(&mut record, &relay.network, traffic.unwrap_or_else(|| relay.traffic()));
+        relays::add_cost(&mut record, &relay.network, traffic.unwrap_or_else(|| relay.traffic()));
     }
     let finished = finish(keeper.finish(&record)?.run, record, is_in_place).map_err(because)?;
     checked.map(|()| finished)
@@ -181,7 +192,7 @@ pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
                 .chain(configuration.load.variables.keys());
             parsed.check_variables(defined.map(String::as_str))?;
             run::check_goals(&configuration.load, &parsed)?;
-            pooler::check_scripts(configuration, &parsed)?;
+            running_pooler::check_scripts(configuration, &parsed)?;
             seen.push(scripts);
         }
     }

@@ -6,7 +6,8 @@ use run::options::{RunOption, Value as OptionValue};
 use run::{RunSpec, ScriptSpec};
 
 use crate::configuration::{Configuration, Origin};
-use crate::experiment::{Experiment, Factor, Level, Profile, add_level};
+use crate::experiment::{Experiment, Profile};
+use crate::factors::{Factor, Level, add_level};
 use crate::{LabError, keys};
 
 /// Keys and a factor from a command line.

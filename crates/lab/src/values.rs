@@ -11,8 +11,8 @@ use run::{ActionSpec, ScriptSource, ScriptSpec};
 use stats::Scale;
 use workload::WorkloadName;
 
-use crate::configuration::{Network, NetworkKind};
-use crate::schema;
+use crate::fields;
+use crate::network::{Network, NetworkKind};
 use crate::steps::StepSql;
 
 /// Longest delay that a relay supports.
@@ -62,7 +62,7 @@ pub(crate) fn actions(node: &Node) -> Result<Vec<ActionSpec>, Complaint> {
 fn action(node: &Node) -> Result<ActionSpec, Complaint> {
     let place = node.place;
     let mut table = node.clone().into_table()?;
-    table.check_keys("[[action]]", &schema::names(&schema::action_fields()))?;
+    table.check_keys("[[action]]", &fields::names(&fields::action_fields()))?;
     let needs_time = || Complaint::at(place, "an action requires a time, such as at = \"30s\"");
     let at = table.read("at", |node| time(node, true))?.ok_or_else(needs_time)?;
     let mut kinds = ActionSpec::kinds().into_iter().filter_map(|kind| Some((kind, table.take(kind)?)));
@@ -201,9 +201,9 @@ fn one_script(
 ) -> Result<ScriptSpec, Complaint> {
     if let Value::Table(_) = &node.value {
         let mut table = node.clone().into_table()?;
-        table.check_keys("a script", &schema::names(schema::SCRIPT))?;
+        table.check_keys("a script", &fields::names(fields::SCRIPT))?;
         let script = table.take("script").ok_or_else(|| node.expected("a table with the key script"))?;
-        let weight = table.read("weight", |weight| weight.whole(0, schema::WEIGHT_MAX))?;
+        let weight = table.read("weight", |weight| weight.whole(0, fields::WEIGHT_MAX))?;
         let chosen = one_script(&script, folder, workload)?;
         let weight = weight.unwrap_or(chosen.weight);
         return Ok(ScriptSpec { weight, ..chosen });
@@ -239,9 +239,9 @@ fn with_weight(node: &Node) -> Result<(Node, u32), Complaint> {
     let Some((name, digits)) = text.rsplit_once('@').filter(|(_, digits)| is_number(digits)) else {
         return Ok((node.clone(), 1));
     };
-    let weight = digits.parse().ok().filter(|weight| u64::from(*weight) <= schema::WEIGHT_MAX);
+    let weight = digits.parse().ok().filter(|weight| u64::from(*weight) <= fields::WEIGHT_MAX);
     let weight =
-        weight.ok_or_else(|| node.expected(&format!("a weight of at most {}", schema::WEIGHT_MAX)))?;
+        weight.ok_or_else(|| node.expected(&format!("a weight of at most {}", fields::WEIGHT_MAX)))?;
     Ok((Node { value: Value::Text(name.to_owned()), ..node.clone() }, weight))
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn network(node: &Node) -> Result<Network, Complaint> {
         return Ok(Network { kind: node.one_of(&KINDS)?, ..Network::default() });
     };
     let mut table = node.clone().into_table()?;
-    table.check_keys("a network", &schema::names(schema::NETWORK))?;
+    table.check_keys("a network", &fields::names(fields::NETWORK))?;
     let network = Network {
         kind: table.read("kind", |kind| kind.one_of(&KINDS))?.unwrap_or_default(),
         delay: table.read("delay", duration)?.unwrap_or_default(),

@@ -10,7 +10,7 @@ use run::{ScriptSource, ScriptSpec};
 use workload::{Workload, WorkloadName};
 
 use crate::configuration::Configuration;
-use crate::query_pass;
+use crate::keys;
 
 /// Workloads read so far.
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ impl Workloads {
         }
         let workload = self.open(&name).map_err(|what| Complaint::at(places.of("workload"), what))?;
         *query_count = spec.count(&*workload).map_err(|error| {
-            let key = query_pass::refused_key(spec, &*workload).unwrap_or("workload");
+            let key = keys::refused_key(spec, &*workload).unwrap_or("workload");
             Complaint::at(places.of(key), error.to_string())
         })?;
         self.counted.push((name, spec.clone(), *query_count));

@@ -10,10 +10,11 @@ use engine::{End, Limit, Outcome, Protocol};
 use results::{Calibration, Host, Level, ObserveLevel, UtcTime};
 use stats::Distribution;
 
+use crate::circumstances::Circumstances;
 use crate::control::Control;
 use crate::error::RunError;
 use crate::generator::event_loop;
-use crate::runner::{Circumstances, Runner};
+use crate::runner::Runner;
 use crate::spec::{RunSpec, ScriptSource, ScriptSpec, Vacuum};
 
 /// From a single client to more than a worker should have.

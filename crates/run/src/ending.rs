@@ -1,5 +1,5 @@
-//! What the end of a run means: the status and the warnings of its record, and errors with a remedy. Pure; `runner` runs
-//! the load.
+//! What the end of a run means: the status and the warnings of its record, and errors with a remedy. Pure; `prepared`
+//! runs the load.
 
 use engine::{Compatibility, End, EngineError, Outcome, Plan};
 use results::{FailedCheck, SafeText, Status, Warning};

@@ -2,9 +2,10 @@
 //! reason.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::PathBuf;
 
-use connect::ConnectError;
+use connect::{ConnectError, SqlState};
 use engine::EngineError;
 use ranks::RanksError;
 use results::{LoadStop, ResultsError};
@@ -13,9 +14,6 @@ use server::ServerError;
 use thiserror::Error;
 use verify::VerifyError;
 use workload::{DataError, LearnError, WorkloadError};
-
-use crate::ExitStatus;
-use crate::statement_check::StatementError;
 
 /// A run without a result. The message is complete and meant for the user.
 #[derive(Debug, Error)]
@@ -105,6 +103,29 @@ pub enum RunError {
     Interrupted(Cow<'static, str>),
 }
 
+/// A statement that fails on this server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatementError {
+    /// The code.
+    pub sqlstate: SqlState,
+    /// Place, reason and remedy.
+    pub(crate) message: String,
+}
+
+impl StatementError {
+    /// With more about the remedy.
+    #[must_use]
+    pub fn with_advice(self, advice: &str) -> Self {
+        Self { message: self.message + advice, ..self }
+    }
+}
+
+impl fmt::Display for StatementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl From<DataError> for RunError {
     fn from(error: DataError) -> Self {
         Self::Usage(error.to_string())
@@ -129,12 +150,6 @@ impl RunError {
             Self::Workload(error) => Self::Workload(error.with_advice()),
             other => other,
         }
-    }
-
-    /// The same error after measuring began: the results are incomplete.
-    #[must_use]
-    pub fn after_begin(self) -> Self {
-        if ExitStatus::from(&self) == ExitStatus::NotStarted { Self::Aborted(self.to_string()) } else { self }
     }
 }
 

@@ -70,6 +70,14 @@ impl From<&RunError> for ExitStatus {
     }
 }
 
+impl RunError {
+    /// The same error after measuring began: the results are incomplete.
+    #[must_use]
+    pub fn after_begin(self) -> Self {
+        if ExitStatus::from(&self) == ExitStatus::NotStarted { Self::Aborted(self.to_string()) } else { self }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;

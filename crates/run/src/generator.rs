@@ -2,21 +2,16 @@
 //! involved, and a stored calibration. Called by the runner after the run.
 
 use std::net::{IpAddr, UdpSocket};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use connect::Address;
 use engine::{EventLoop, Outcome, Plan, RankFigures, ScriptPlan};
 use results::{EventLoopName, Introspection, RankMeasured, SafeText, Work};
 use script::{Command, CommandKind};
-use server::Locations;
 use stats::{CommandStats, CommandTable};
 
 use crate::distributed::RankAbout;
 use crate::plan_record;
-
-/// Subdirectory of the cache for calibrations.
-const DIRECTORY: &str = "calibrations";
 
 const MICROSECONDS_PER_SECOND: f64 = 1e6;
 
@@ -80,17 +75,6 @@ pub fn event_loop(ran: &EventLoop) -> results::EventLoop {
         EventLoop::Other => (EventLoopName::Other, None),
     };
     results::EventLoop { name, because }
-}
-
-/// Directory of calibrations; `None` without a cache directory.
-pub fn calibrations() -> Option<PathBuf> {
-    let locations = Locations::from_environment(&server::Environment::of_process()).ok()?;
-    Some(calibrations_in(&locations))
-}
-
-/// Directory of calibrations in these locations.
-pub fn calibrations_in(locations: &Locations) -> PathBuf {
-    locations.cache_dir.join(DIRECTORY)
 }
 
 /// Times of the commands of all scripts, by the kind of wait.

@@ -10,10 +10,11 @@ use observe::{BackendFilter, Observer, ObserverOptions, Ran, RecentWaits, Script
 use results::{Missing, Observation, ObserveLevel, Record};
 use script::{CommandKind, Program};
 
+use crate::circumstances::Tracers;
 use crate::control::Control;
 use crate::distributed::{Load, RankAbout};
-use crate::plan_record::fresh_seed;
-use crate::runner::{Runner, Tracers};
+use crate::runner::Runner;
+use crate::spec::fresh_seed;
 
 /// How often and at which interval a run is started again after the observer has closed its connection.
 const TRIES_MAX: usize = 5;

@@ -1,5 +1,5 @@
 //! The addresses to which clients connect, at first and after a lost connection. The control session of a run has found
-//! which of them are suitable. Called by `runner`.
+//! which of them are suitable. Called by `preparation`.
 
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! Converts a plan into the types of `results`.
 //! Called by the runner, before and after the run.
 
-use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
@@ -225,10 +224,4 @@ pub fn host(address: &Address) -> String {
         Address::Unix(path) => path.parent().unwrap_or(path).display().to_string(),
         Address::Tcp { host, .. } => host.clone(),
     }
-}
-
-/// A random seed. The hasher's keys come from the system's random numbers.
-#[must_use]
-pub fn fresh_seed() -> u64 {
-    RandomState::new().hash_one("pgmeter")
 }

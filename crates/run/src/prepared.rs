@@ -1,5 +1,5 @@
 //! A run that is ready to start, and its record. `engine` measures; this module collects the intervals and builds the
-//! record. `runner` prepares the run.
+//! record. `preparation` prepares the run.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -20,6 +20,7 @@ use workload::WorkloadError;
 
 use crate::action::Actions;
 use crate::checks::{Checked, Checks, Rules};
+use crate::circumstances::{Circumstances, Tracers};
 use crate::control::Control;
 use crate::distributed::{Load, RankAbout};
 use crate::ending::{after_run, checks_failed, explain, overload, status, uncancelled};
@@ -32,7 +33,6 @@ use crate::observing::{self, Observing};
 use crate::pauses::PauseDetector;
 use crate::plan_record;
 use crate::pooling::PoolerInUse;
-use crate::runner::{Circumstances, Tracers};
 use crate::spec::ActionSpec;
 use crate::transaction_errors;
 use crate::verification::{self, Planned, Verifying};

@@ -3,6 +3,7 @@
 //! variables may contain passwords; records store their own plan, without passwords.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +20,8 @@ use crate::error::RunError;
 
 /// Default length of a pause after which the load ends.
 const MAX_PAUSE: Duration = Duration::from_secs(300);
+/// Default of `--verify-timeout`.
+pub const VERIFY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A load, how it is executed and observed. The server is given separately, because an experiment runs one load on
 /// many servers.
@@ -144,7 +147,7 @@ impl Default for RunSpec {
             vacuum: Vacuum::SmallTables,
             check: false,
             verify: false,
-            verify_timeout: crate::verification::VERIFY_TIMEOUT,
+            verify_timeout: VERIFY_TIMEOUT,
             observe: ObserveLevel::Light,
             targets: Vec::new(),
             actions: Vec::new(),
@@ -262,6 +265,12 @@ pub enum Vacuum {
     SmallTables,
     /// The default, and all other tables.
     AllTables,
+}
+
+/// A random seed. The hasher's keys come from the system's random numbers.
+#[must_use]
+pub fn fresh_seed() -> u64 {
+    RandomState::new().hash_one("pgmeter")
 }
 
 #[cfg(test)]

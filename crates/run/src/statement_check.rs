@@ -2,12 +2,11 @@
 //! Executes none of them. Only an error that the run would certainly meet is reported. Called by the runner and by `lab`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use connect::{ConnectError, ServerError, Session, SqlState};
 use script::{CommandKind, ParseError, Program, SentAs, Slot, Sql, Value, Variables};
 
-use crate::error::RunError;
+use crate::error::{RunError, StatementError};
 use crate::scripts::Scripts;
 use crate::secrets::without_secret_values;
 
@@ -47,29 +46,6 @@ const KEEPS_NAMES: [&str; 23] = [
 ];
 /// Words that make SET, or a query, change the meaning of names.
 const CHANGES_NAMES: [&str; 6] = ["search_path", "role", "authorization", "schema", "set_config", "create"];
-
-/// A statement that fails on this server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatementError {
-    /// The code.
-    pub sqlstate: SqlState,
-    /// Place, reason and remedy.
-    message: String,
-}
-
-impl StatementError {
-    /// With more about the remedy.
-    #[must_use]
-    pub fn with_advice(self, advice: &str) -> Self {
-        Self { message: self.message + advice, ..self }
-    }
-}
-
-impl fmt::Display for StatementError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
 
 /// A kind of error that the same statement meets again.
 fn is_certain(error: &ServerError) -> bool {

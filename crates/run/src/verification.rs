@@ -13,17 +13,14 @@ use results::{EntryKind, Record, Store, Verification, Warning};
 use verify::journal::{Description, Journal, Journals};
 use verify::{CommitTracer, MissingTable, NAME_PREFIX, Roles, Server, TokenTable, VerifyError};
 
+use crate::circumstances::Tracers;
 use crate::control::Control;
 use crate::error::RunError;
 use crate::event::Event;
 use crate::places::ATTEMPT_TIMEOUT;
-use crate::plan_record::fresh_seed;
-use crate::runner::{Runner, Tracers};
-use crate::spec::RunSpec;
+use crate::runner::{self, Runner};
+use crate::spec::fresh_seed;
 use crate::store_places::StorePlaces;
-
-/// Default of `--verify-timeout`.
-pub const VERIFY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The last run that has a journal.
 const LAST: &str = "last";
@@ -45,14 +42,6 @@ pub(crate) struct Verifying {
     limit: Duration,
     /// Closed with the verification.
     _occupied: Option<File>,
-}
-
-/// Refuses options that cannot be combined with `--verify`.
-pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
-    match spec.verify && spec.verify_timeout.is_zero() {
-        true => Err(RunError::Usage("--verify-timeout must be longer than 0 s".to_owned())),
-        false => Ok(()),
-    }
 }
 
 impl Planned {
@@ -321,7 +310,7 @@ pub fn clean_verified(
     }
     let name = |journal: &Journal| journal.description().table.name().to_owned();
     let names: BTreeSet<String> = journals.iter().map(name).collect();
-    let mut session = crate::runner::connect(&mut target, ask, control)?;
+    let mut session = runner::connect(&mut target, ask, control)?;
     let mut removed =
         control.guard(&mut session, |session| verify::clean(session, &|found| names.contains(found)))?;
     for journal in journals {

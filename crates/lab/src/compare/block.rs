@@ -18,6 +18,7 @@ use stats::comparison::Block;
 use stats::goals::GoalMeter;
 use stats::{Completions, Interval, Timestamp};
 
+use super::state::BlockLengths;
 use crate::event::Listener;
 use crate::stopwatch::Stopwatch;
 use crate::trial::with_advice;
@@ -110,13 +111,6 @@ const LEAVING_LOOKS: usize = 200;
 /// How long a lost server is waited for, and the pause between attempts to connect.
 const RECONNECT_S: f64 = 10.0;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
-
-/// Times of a block.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct BlockLengths {
-    pub(super) block_s: f64,
-    pub(super) warmup_s: f64,
-}
 
 /// Result of a block.
 pub(super) struct BlockResult {

@@ -1,19 +1,17 @@
 //! The run of a comparison: pairs of blocks until the result is clear or the time is over. docs/comparing.md explains
 //! the draws and the stopping rule.
 
-use results::{
-    Checkpoints, ComparedBlock, ComparedMetric, ComparedPair, ComparisonStatus, DrawnAnew, MetricFinding,
-};
+use results::{Checkpoints, ComparedBlock, ComparedPair, ComparisonStatus, DrawnAnew};
 use run::RunError;
 use stats::comparison::{
-    Block, Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question, RANKS_MIN, Side, order,
+    Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question, RANKS_MIN, Side, order,
 };
-use stats::goals::GoalMeter;
 
-use super::block::{self, BlockLengths, BlockStart};
+use super::block::{self, BlockStart};
 use super::latencies::{Latencies, Mix};
 use super::layout::{Layout, ReadySides, place};
 use super::probe::Probe;
+use super::state::{CompareOptions, ComparisonRun};
 use super::time_plan::{SequencePlan, ServerStarts};
 use crate::event::{ComparisonEvent, Event};
 use crate::load_words::counted;
@@ -24,59 +22,6 @@ use crate::stopwatch::Stopwatch;
 pub(super) const ERROR_RATE: f64 = 0.05;
 /// Sequences for the noise floor of a server, twice the required minimum.
 const NOISE_FLOOR_OF_A_SERVER: usize = 12;
-
-/// Options of a comparison.
-#[derive(Clone, Copy, Debug)]
-pub struct CompareOptions {
-    /// Time limit; starting and loading the first servers does not count.
-    pub budget_s: f64,
-    /// Smallest relevant deterioration, as a share.
-    pub tolerance: f64,
-    /// The metric that determines the verdict.
-    pub decisive: ComparedMetric,
-    /// Seed of the order and of all random numbers.
-    pub seed: u64,
-    /// Whether to request a checkpoint before each block if blocks write.
-    pub checkpoints: bool,
-    /// Length of a block in seconds; `None`: determined by a probe.
-    pub block_s: Option<f64>,
-    /// Blocks of each side in a pair.
-    pub blocks: usize,
-}
-
-/// A comparison and its results so far.
-pub struct ComparisonRun {
-    pub(super) options: CompareOptions,
-    pub(super) lengths: BlockLengths,
-    pub(super) checkpoints: Checkpoints,
-    /// Time to prepare a block, or to recreate both servers.
-    pub(super) setup_s: f64,
-    pub(super) comparison: Comparison,
-    pub(super) pairs_planned: usize,
-    pub(super) pairs: Vec<ComparedPair>,
-    pub(super) status: ComparisonStatus,
-    pub(super) elapsed_s: f64,
-    pub(super) found_after_s: Option<f64>,
-    /// The scripts whose latencies are compared too.
-    pub(super) mix: Mix,
-    pub(super) latencies: Latencies,
-    /// All blocks of A and of B, also those for the noise floor and of an incomplete pair.
-    pub(super) blocks_of_sides: [Vec<Block>; 2],
-    /// The goals of A and of B. All blocks count, also those for the noise floor.
-    pub(super) goals: [GoalMeter; 2],
-    pub(super) schema_changes: SchemaCost,
-    /// Why the schema is not as before after the last undo.
-    pub(super) not_undone: Option<String>,
-    /// Why it ended early.
-    pub(super) ended_early: Option<String>,
-    /// WAL in the blocks of scripts that only read, in bytes, and the time of these blocks.
-    pub(super) wal_of_others: (f64, f64),
-    /// Whether blocks of both sides could not have written.
-    pub(super) only_reads: bool,
-    /// Number of started blocks; each has its own random numbers.
-    blocks: u64,
-    stopwatch: Stopwatch,
-}
 
 impl ComparisonRun {
     /// Time from the first block to the result.
@@ -142,57 +87,6 @@ impl ComparisonRun {
         let reason = self.ended_early.as_ref()?;
         let pairs = counted(self.pairs.len(), "pair", "pairs");
         Some(RunError::Aborted(format!("ended early: {reason}; the result covers the {pairs} before that")))
-    }
-
-    fn take(&mut self, pair: Pair) {
-        self.comparison.add(pair);
-        if self.found_after_s.is_none() && self.comparison.different().is_some() {
-            self.found_after_s = Some(self.stopwatch.seconds());
-        }
-    }
-
-    /// Whether the result is clear, or all planned pairs have run. With goals, the clear result of one question does not
-    /// end the measurement for the other: repeated looks at the goals would invalidate their intervals.
-    fn is_over(&self) -> bool {
-        let made = self.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
-        let has_goals = self.goals.iter().any(|meter| !meter.is_empty());
-        (self.comparison.is_settled() && !has_goals) || made >= self.pairs_planned
-    }
-
-    /// The options.
-    #[must_use]
-    pub fn options(&self) -> &CompareOptions {
-        &self.options
-    }
-
-    /// Length of a block in seconds.
-    #[must_use]
-    pub fn block_s(&self) -> f64 {
-        self.lengths.block_s
-    }
-
-    /// Pairs so far, including those of the noise floor.
-    #[must_use]
-    pub fn pairs(&self) -> usize {
-        self.pairs.len()
-    }
-
-    /// Mean time of a change of the schema so far; `None` if both sides have one schema.
-    #[must_use]
-    pub fn schema_change_s(&self) -> Option<f64> {
-        (self.schema_changes.switches > 0).then(|| self.schema_changes.mean_s())
-    }
-
-    /// The current estimate of the decisive metric.
-    #[must_use]
-    pub fn finding(&self) -> Option<MetricFinding> {
-        self.comparison.finding(self.options.decisive)
-    }
-
-    /// Seconds since the first pair began.
-    #[must_use]
-    pub fn passed_s(&self) -> f64 {
-        self.stopwatch.seconds()
     }
 }
 

@@ -6,7 +6,7 @@ use stats::comparison::{
 };
 use stats::{Interval, ScriptStats};
 
-use crate::matrix::Cell;
+use crate::configuration::Cell;
 
 /// Expected transactions of a block as a multiple of those that a percentile needs, from which on it is a figure of each
 /// block. So hardly any block has fewer than it needs.

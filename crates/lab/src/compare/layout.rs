@@ -9,15 +9,17 @@ use connect::{Password, Target};
 use results::DrawnAnew;
 use run::{Circumstances, Control, RunError, StorePlaces, fresh_seed};
 
-use super::block::{BlockLengths, BlockResult, BlockStart, Side};
-use super::server_set::{Comparable, ServerSet};
+use super::block::{BlockResult, BlockStart, Side};
+use super::comparable::Comparable;
+use super::server_set::ServerSet;
+use super::state::BlockLengths;
 use super::time_plan::ServerStarts;
-use crate::configuration::Configuration;
+use crate::configuration::{Cell, Configuration};
 use crate::event::Listener;
 use crate::forecast;
-use crate::matrix::Cell;
 use crate::schema_change::SchemaCost;
-use crate::session_settings::{self, Settings, with_settings};
+use crate::session_options::{refused_by_server, with_settings};
+use crate::session_settings::Settings;
 use crate::stopwatch::Stopwatch;
 use crate::trial;
 
@@ -127,8 +129,7 @@ impl<'a> Layout<'a> {
         let others = [only_in(a, b), only_in(b, a)];
         let mut servers = self.shared_servers(&others)?;
         let mut session = self.control.connect(&servers.ready(0)?)?;
-        let refused =
-            session_settings::refused_by_server(&mut session, others.iter().flat_map(Settings::keys))?;
+        let refused = refused_by_server(&mut session, others.iter().flat_map(Settings::keys))?;
         drop(session);
         if refused.is_empty() {
             let names = others.iter().chain([&a.session, &b.session]).flat_map(Settings::keys);

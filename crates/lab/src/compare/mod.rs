@@ -2,6 +2,7 @@
 //! is over. docs/comparing.md explains the method, docs/statistics.md the calculations.
 
 mod block;
+mod comparable;
 mod comparison_run;
 mod latencies;
 mod layout;
@@ -9,22 +10,22 @@ mod probe;
 mod record;
 mod relevance;
 mod server_set;
+mod state;
 mod time_plan;
 
 use results::{ComparisonRecord, Conditions, ProcessorTimes, UtcTime, Warning};
 use run::{Circumstances, Control, RunError, StorePlaces};
 
-use crate::configuration::Configuration;
+use crate::configuration::{Cell, Configuration};
 use crate::error::LabError;
 use crate::event::{Event, Listener};
-use crate::matrix::Cell;
 use crate::trial;
 use layout::Layout;
 use record::Setup;
 
-pub use comparison_run::{CompareOptions, ComparisonRun};
+pub use comparable::Comparable;
 pub use latencies::compared_metric;
-pub use server_set::Comparable;
+pub use state::{CompareOptions, ComparisonRun};
 
 /// A comparison that has ended.
 #[derive(Debug)]

@@ -4,9 +4,9 @@
 use results::Checkpoints;
 use run::RunError;
 
-use super::block::{BlockLengths, BlockResult, BlockStart};
-use super::comparison_run::CompareOptions;
+use super::block::{BlockResult, BlockStart};
 use super::layout::{Layout, ReadySides};
+use super::state::{BlockLengths, CompareOptions};
 
 /// Default length of a block and of its warm-up, if transactions are short.
 const BLOCK_S: f64 = 0.25;

@@ -9,12 +9,13 @@ use results::{
 use stats::comparison::{Block, ComparedFigure};
 use stats::goals::{GoalMeter, GoalResult};
 
-use super::comparison_run::{ComparisonRun, ERROR_RATE};
+use super::comparison_run::ERROR_RATE;
 use super::layout::ServerLayout;
 use super::relevance::{self, Measured};
+use super::state::ComparisonRun;
 use super::time_plan::{STARTS_MIN, ServerStarts};
+use crate::configuration::Cell;
 use crate::load_words::{counted, protocol};
-use crate::matrix::Cell;
 use crate::schema_change::SchemaCost;
 
 /// WAL per second beside scripts that only read, above which a note tells it; records of running transactions and of

@@ -7,7 +7,7 @@ use results::{Checkpoints, ComparedMetric, ComparedPair, ComparisonNote, NoEffec
 use run::ScriptSource;
 use workload::WorkloadName;
 
-use crate::matrix::Cell;
+use crate::configuration::Cell;
 
 /// Measured quantities.
 pub(super) struct Measured<'a> {

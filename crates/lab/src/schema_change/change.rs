@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use run::RunError;
 
-use crate::campaign::text_of;
 use crate::configuration::Configuration;
 use crate::steps::StepSql;
+use crate::subject::text_of;
 
 /// First words of statements that begin or end transactions and subtransactions (manual, SQL Commands). `PREPARE` alone
 /// prepares a statement.

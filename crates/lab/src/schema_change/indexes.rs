@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use connect::quote::literal;
 use connect::{ConnectError, LockingStatements, Row, Session, SqlState};
+use run::COMPARISON_COMMENT;
 
 use super::change::NewIndex;
-use super::marks;
 
 /// Such as CONCURRENTLY for an index of a partitioned table.
 const FEATURE_NOT_SUPPORTED: &str = "0A000";
@@ -223,7 +223,7 @@ pub(super) fn create(
             Ok(false) => (None, Ok(())),
             Ok(true) => {
                 // Without a comment, as after somebody renamed it, the undo still finds it by its OID.
-                let _ = marks::mark(locking, session, &created);
+                let _ = mark(locking, session, &created);
                 (Some(created), Ok(()))
             }
             Err(error) => (Some(created), Err(error)),
@@ -258,4 +258,35 @@ pub(super) fn drop_by_oid(
 
 fn has_state(error: &ConnectError, state: &str) -> bool {
     error.sqlstate().is_some_and(|it: SqlState| it.to_string() == state)
+}
+
+/// Writes the comment of an index that was created.
+fn mark(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    created: &CreatedIndex,
+) -> Result<(), ConnectError> {
+    let rows = session.query_catalogs(
+        "SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'), pg_backend_pid(), oid FROM pg_database \
+         WHERE datname = current_database()",
+    )?;
+    let text = |at| rows.first().and_then(|row| row.get(at)).unwrap_or_default();
+    let comment = format!(
+        "{COMPARISON_COMMENT}index {} of database {}, made at {} UTC by server process {}, only for the time of a comparison. Undo: {};",
+        created.oid.unwrap_or_default(),
+        text(2),
+        text(0),
+        text(1),
+        created.undo
+    );
+    let sql = format!("COMMENT ON INDEX {} IS {}", created.name, literal(&comment));
+    // Fails, and so rolls back, if the name belongs to another index by now.
+    let check = format!(
+        "SELECT 1 OPERATOR(pg_catalog./) (pg_catalog.count(*) OPERATOR(pg_catalog.=) 1)::pg_catalog.int4 \
+         FROM pg_catalog.pg_description WHERE objoid OPERATOR(pg_catalog.=) {} \
+         AND description OPERATOR(pg_catalog.=) {}",
+        created.oid.unwrap_or_default(),
+        literal(&comment)
+    );
+    locking.execute_in_transaction(session, &[sql, check]).map_err(|failure| *failure.error)
 }

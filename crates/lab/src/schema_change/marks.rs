@@ -7,44 +7,13 @@ use std::fmt::Display;
 use connect::quote::literal;
 use connect::{ConnectError, Environment, LockWaits, LockingStatements, Overrides, Patience, Session};
 use results::{ChangedDatabase, LeftChange, Store};
-use run::{COMPARISON_COMMENT, Control, LeftIndex, RunError, StorePlaces};
+use run::{Control, LeftIndex, RunError, StorePlaces};
 
 use super::attempt::{self, Trace};
 use super::change::in_words;
 use super::identity::{self, Differences};
-use super::indexes::{self, CreatedIndex};
+use super::indexes;
 use crate::event::Listener;
-
-/// Writes the comment of an index that was created.
-pub(super) fn mark(
-    locking: &mut LockingStatements<'_>,
-    session: &mut Session,
-    created: &CreatedIndex,
-) -> Result<(), ConnectError> {
-    let rows = session.query_catalogs(
-        "SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'), pg_backend_pid(), oid FROM pg_database \
-         WHERE datname = current_database()",
-    )?;
-    let text = |at| rows.first().and_then(|row| row.get(at)).unwrap_or_default();
-    let comment = format!(
-        "{COMPARISON_COMMENT}index {} of database {}, made at {} UTC by server process {}, only for the time of a comparison. Undo: {};",
-        created.oid.unwrap_or_default(),
-        text(2),
-        text(0),
-        text(1),
-        created.undo
-    );
-    let sql = format!("COMMENT ON INDEX {} IS {}", created.name, literal(&comment));
-    // Fails, and so rolls back, if the name belongs to another index by now.
-    let check = format!(
-        "SELECT 1 OPERATOR(pg_catalog./) (pg_catalog.count(*) OPERATOR(pg_catalog.=) 1)::pg_catalog.int4 \
-         FROM pg_catalog.pg_description WHERE objoid OPERATOR(pg_catalog.=) {} \
-         AND description OPERATOR(pg_catalog.=) {}",
-        created.oid.unwrap_or_default(),
-        literal(&comment)
-    );
-    locking.execute_in_transaction(session, &[sql, check]).map_err(|failure| *failure.error)
-}
 
 /// Warns of what a killed comparison left: indexes in the database, and the changes that the store names. The session has the
 /// lock of the database, so no other comparison uses it.

@@ -1,6 +1,7 @@
 //! `pgmeter screen`: which of many settings matter for a script. Writes an experiment with a screening design into a
 //! directory of its own, with the scripts, so that `lab resume` and reports treat it like any other. The campaign runs it.
 
+pub(crate) mod directory;
 mod settings;
 
 use std::fmt::Write as _;
@@ -16,23 +17,26 @@ use results::NewDirectories;
 use run::{Control, RunError, ScriptSource, ScriptSpec, StorePlaces};
 use server::Locations;
 
-use crate::campaign::{Campaign, CampaignLimits, ExecutionContext, Subject, text_of};
-use crate::configuration::{Configuration, Origin};
+use crate::campaign::{Campaign, CampaignLimits};
+use crate::configuration::{Cell, Configuration, Origin};
 use crate::event::Listener;
 use crate::experiment::{Experiment, Profile};
 use crate::load_words::counted;
-use crate::matrix::Cell;
 use crate::memory::Memory;
 use crate::outline::rough;
 use crate::plan::Plan;
 use crate::preflight::preflight;
-use crate::relative::find_host;
+use crate::server_host::find_host;
 use crate::servers::{self, Programs};
-use crate::session_settings::refused_by_server;
-use crate::trial;
+use crate::session_options::refused_by_server;
+use crate::subject::{Subject, text_of};
+use crate::trial::{self, ExecutionContext};
 use crate::typed::{self, Typed};
 use crate::{LabError, keys};
+use directory::FILE_NAME;
 use settings::{Host, Screened};
+
+pub use directory::directory_of_screenings;
 
 /// The user's choices.
 #[derive(Clone, Debug)]
@@ -107,17 +111,6 @@ pub fn run_screening(
     ran.map_err(|error| files.in_users_files(error))
 }
 
-/// The experiment file of a screening whose experiment has this name.
-pub(crate) fn file_of(store: &Path, name: &str) -> PathBuf {
-    directory_of_screenings(store).join(name).join(FILE_NAME)
-}
-
-/// The directory of all screenings, beside their store.
-#[must_use]
-pub fn directory_of_screenings(store: &Path) -> PathBuf {
-    store.parent().unwrap_or(Path::new(".")).join("screens")
-}
-
 /// Trials of a combination that are planned if the budget allows for them; more repeats are better than longer trials.
 const REPEATS: u32 = 4;
 /// Shortest and longest measured time of a trial, in seconds.
@@ -190,9 +183,6 @@ pub fn prepare_screening(
         }
     }
 }
-
-/// The experiment's file.
-const FILE_NAME: &str = "experiment.toml";
 
 /// Writes the files of a screening and reads its experiment.
 fn write(

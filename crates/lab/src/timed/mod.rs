@@ -14,12 +14,11 @@ use results::{
 };
 use run::{Control, OUT_OF_TIME, RunError, StorePlaces, recorded_variables, without_secret_values};
 
-use crate::campaign::text_of;
-use crate::configuration::Configuration;
+use crate::configuration::{Cell, Configuration};
 use crate::event::{Listener, TrialRecord};
-use crate::matrix::Cell;
 use crate::repeating_failure::{Repeats, would_repeat};
 use crate::steps::{Step, StepSql, StepWork};
+use crate::subject::text_of;
 use crate::trial::Finished;
 
 /// Why a trial was abandoned.

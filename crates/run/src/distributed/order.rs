@@ -1,18 +1,15 @@
 //! The order for a run, which rank 0 sends to the other ranks: all options, servers and scripts that it has resolved,
-//! without passwords. Each rank makes the engine's plan from it, with connections of its own.
+//! without passwords. Each rank makes the engine's plan from it (`serving`), with connections of its own.
 
-use connect::{Environment, Overrides, Target};
-use engine::Plan;
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-use stats::Scale;
+use connect::Target;
+use engine::Plan;
+use serde::{Deserialize, Serialize};
 
-use crate::control::Control;
 use crate::copy_files::Digest;
 use crate::error::RunError;
 use crate::load_watch::Watch;
-use crate::runner::{Circumstances, Runner};
 use crate::scripts::{ScriptText, Scripts};
 use crate::spec::{RunSpec, Vacuum};
 
@@ -22,21 +19,21 @@ pub(crate) struct Order {
     /// Number of ranks that take part.
     machines: usize,
     /// The load with its seed and scale, without the tasks of rank 0 (vacuum, checks, goals, actions).
-    spec: RunSpec,
-    scripts: Vec<OrderedScript>,
+    pub(super) spec: RunSpec,
+    pub(super) scripts: Vec<OrderedScript>,
     /// The server of the clients.
-    connection: String,
+    pub(super) connection: String,
     /// The name of the clients' sessions, by which the observer knows them.
-    application_name: Option<String>,
+    pub(super) application_name: Option<String>,
     /// The further servers, by their names in scripts.
-    targets: Vec<(String, String)>,
+    pub(super) targets: Vec<(String, String)>,
     /// The files that the scripts name.
-    files: Vec<Digest>,
+    pub(super) files: Vec<Digest>,
 }
 
 /// A script as rank 0 read it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct OrderedScript {
+pub(super) struct OrderedScript {
     name: String,
     /// In any encoding, see `encoding`.
     text: String,
@@ -46,18 +43,23 @@ struct OrderedScript {
 }
 
 impl Order {
-    /// The order for a run that rank 0 has resolved.
+    /// The order for a run that rank 0 has resolved, with its seed and scale in the specification. The clients connect to
+    /// `clients` under the application name.
     ///
     /// # Errors
     /// The run cannot be distributed.
-    pub(crate) fn of(runner: &Runner, scale: Scale, machines: usize) -> Result<Order, RunError> {
-        refuse_what_one_machine_does(&runner.spec)?;
-        let targets = runner.targets.iter();
+    pub(crate) fn of(
+        spec: RunSpec,
+        machines: usize,
+        clients: &Target,
+        application_name: Option<String>,
+        targets: &[(String, Target)],
+        scripts: &Scripts,
+    ) -> Result<Order, RunError> {
+        refuse_what_one_machine_does(&spec)?;
         let spec = RunSpec {
             workload: None,
             scripts: Vec::new(),
-            scale: Some(scale),
-            seed: Some(runner.seed),
             vacuum: Vacuum::Nothing,
             check: false,
             until: None,
@@ -66,16 +68,17 @@ impl Order {
             targets: Vec::new(),
             machines: None,
             actions: Vec::new(),
-            ..runner.spec.clone()
+            ..spec
         };
+        let connection = |(name, target): &(String, Target)| (name.clone(), target.connection_string());
         Ok(Order {
             machines,
             spec,
-            connection: runner.client_target().connection_string(),
-            application_name: runner.target.application_name.clone(),
-            targets: targets.map(|(name, target)| (name.clone(), target.connection_string())).collect(),
-            scripts: runner.scripts.texts.iter().map(OrderedScript::of).collect(),
-            files: runner.scripts.digests(),
+            connection: clients.connection_string(),
+            application_name,
+            targets: targets.iter().map(connection).collect(),
+            scripts: scripts.texts.iter().map(OrderedScript::of).collect(),
+            files: scripts.digests(),
         })
     }
 
@@ -92,28 +95,6 @@ impl Order {
         order.application_name = host.and_then(|host| host.startup.application_name.clone());
         order
     }
-
-    /// The engine's plan on this rank. Its connections have the passwords of this rank's environment.
-    ///
-    /// # Errors
-    /// The server is unreachable from this host, or a file of the scripts differs from that of rank 0.
-    pub(crate) fn plan(self, control: &Control) -> Result<Plan, RunError> {
-        let environment = Environment::of_process();
-        let resolve =
-            |connection: &str| connect::resolve(Some(connection), &Overrides::default(), &environment);
-        let target = Target { application_name: self.application_name, ..resolve(&self.connection)? };
-        let targets = self.targets.iter().map(|(name, connection)| Ok((name.clone(), resolve(connection)?)));
-        let targets = targets.collect::<Result<_, RunError>>()?;
-        let mut scripts = Scripts::in_pgmeters_dialect();
-        self.scripts
-            .into_iter()
-            .try_for_each(|script| scripts.add(script.into_text()))
-            .map_err(RunError::Script)?;
-        scripts.compare_files(&self.files)?;
-        let circumstances = Circumstances { asks_settings: false, ..Circumstances::default() };
-        let runner = Runner { targets, ..Runner::with_scripts(target, self.spec, scripts) };
-        Ok(runner.under(circumstances).load(control, &mut |_| ())?.plan)
-    }
 }
 
 impl OrderedScript {
@@ -123,7 +104,7 @@ impl OrderedScript {
         Self { name: name.clone(), text, weight: *weight, folder: folder.clone() }
     }
 
-    fn into_text(self) -> ScriptText {
+    pub(super) fn into_text(self) -> ScriptText {
         let text = encoding::encode(&self.text).into_owned();
         ScriptText { folder: self.folder, ..ScriptText::of_file(self.name, text, self.weight) }
     }
@@ -146,6 +127,8 @@ fn refuse_what_one_machine_does(spec: &RunSpec) -> Result<(), RunError> {
 
 #[cfg(test)]
 mod tests {
+    use connect::{Environment, Overrides};
+
     use super::*;
 
     #[test]
@@ -157,18 +140,16 @@ mod tests {
             let environment = Environment { os_user: Some("alice".to_owned()), ..Environment::default() };
             connect::resolve(Some(connection), &Overrides::default(), &environment).unwrap()
         };
-        let spec = RunSpec { clients: 8, check: true, ..RunSpec::default() };
-        let mut runner = Runner::with_scripts(resolve("host=a password=hidden1 user=bob"), spec, scripts);
-        runner
-            .targets
-            .push(("reader".to_owned(), resolve("postgresql://bob:hidden2@b/app?sslpassword=hidden3")));
-        let order = Order::of(&runner, Scale::ONE, 4).unwrap();
+        let spec = RunSpec { clients: 8, check: true, seed: Some(7), ..RunSpec::default() };
+        let clients = resolve("host=a password=hidden1 user=bob");
+        let targets = [("reader".to_owned(), resolve("postgresql://bob:hidden2@b/app?sslpassword=hidden3"))];
+        let order = Order::of(spec, 4, &clients, None, &targets, &scripts).unwrap();
         let json = serde_json::to_string(&order).unwrap();
         assert!(!json.contains("hidden"), "{json}");
         let read: Order = serde_json::from_str(&json).unwrap();
         assert_eq!(read, order);
         assert_eq!((read.machines(), read.spec.clients, read.spec.check), (4, 8, false));
-        assert_eq!(read.spec.seed, Some(runner.seed));
+        assert_eq!(read.spec.seed, Some(7));
         assert!(read.connection.contains("host='a'") && read.connection.contains("user='bob'"), "{json}");
         assert!(
             read.targets[0].1.contains("host='b'") && read.targets[0].1.contains("dbname='app'"),

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{EngineError, Inbox, Part, Peers, Progress, RankMessage, StopRequest};
+use connect::{Environment, Overrides, Target};
+use engine::{EngineError, Inbox, Part, Peers, Plan, Progress, RankMessage, StopRequest};
 use results::Host;
 
 use super::exchange::{END_BY_RANK_0, Exchange};
 use super::message::Report;
 use super::order::Order;
 use super::timing::sleep_until;
+use crate::circumstances::Circumstances;
 use crate::control::Control;
 use crate::descriptors::provide_descriptors;
 use crate::error::RunError;
+use crate::runner::Runner;
+use crate::scripts::Scripts;
 
 /// Interval at which waiting for orders looks at the state.
 const LOOK: Duration = Duration::from_millis(100);
@@ -61,7 +65,7 @@ fn next_order(exchange: &Exchange) -> Result<Option<(u64, Order)>, RunError> {
 /// Runs this rank's part of a run. An error is that of the preparation or of the engine.
 fn part(exchange: &Arc<Exchange>, run: u64, order: Order, control: &Control) -> Result<(), RunError> {
     let machines = order.machines();
-    let mut plan = order.plan(control)?;
+    let mut plan = plan(order, control)?;
     plan.part = Part { rank: exchange.rank, ranks: machines };
     let connections = plan.part.clients(plan.clients).saturating_mul(plan.targets.len());
     let what = || format!("-c {}", plan.clients);
@@ -76,6 +80,28 @@ fn part(exchange: &Arc<Exchange>, run: u64, order: Order, control: &Control) -> 
     let outcome = engine::run_rank(&plan, stop, &mut second, &engine::no_tracer, &mut peers)?;
     send(RankMessage::Done(Ok(Box::new(outcome))));
     Ok(())
+}
+
+/// The engine's plan on this rank. Its connections have the passwords of this rank's environment.
+///
+/// # Errors
+/// The server is unreachable from this host, or a file of the scripts differs from that of rank 0.
+fn plan(order: Order, control: &Control) -> Result<Plan, RunError> {
+    let environment = Environment::of_process();
+    let resolve = |connection: &str| connect::resolve(Some(connection), &Overrides::default(), &environment);
+    let target = Target { application_name: order.application_name, ..resolve(&order.connection)? };
+    let targets = order.targets.iter().map(|(name, connection)| Ok((name.clone(), resolve(connection)?)));
+    let targets = targets.collect::<Result<_, RunError>>()?;
+    let mut scripts = Scripts::in_pgmeters_dialect();
+    order
+        .scripts
+        .into_iter()
+        .try_for_each(|script| scripts.add(script.into_text()))
+        .map_err(RunError::Script)?;
+    scripts.compare_files(&order.files)?;
+    let circumstances = Circumstances { asks_settings: false, ..Circumstances::default() };
+    let runner = Runner { targets, ..Runner::with_scripts(target, order.spec, scripts) };
+    Ok(runner.under(circumstances).load(control, &mut |_| ())?.plan)
 }
 
 /// The start of this rank's part, together with the other ranks.
