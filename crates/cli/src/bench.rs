@@ -10,7 +10,7 @@ use engine::Limit;
 use report::Subject;
 use report::pgbench::LogOptions;
 use run::options::whole_seconds;
-use run::{RunSpec, Runner};
+use run::{RunRequest, RunSpec, Runner};
 
 use crate::arguments::{AnnotationArguments, ConnectionArguments, StoreArguments};
 use crate::failure::Failure;
@@ -111,7 +111,7 @@ fn measure(
     let page = arguments.html.as_deref().map(Output::page).transpose()?;
     terminal::mask(run::secret_values(&spec.variables).into_iter().cloned());
     // `-d` may be a complete connection string, so its database is not used for targets.
-    let of_targets = Overrides { dbname: None, ..arguments.connection.overrides() };
+    let overrides = Overrides { dbname: None, ..arguments.connection.overrides() };
     let mut target = arguments.connection.target()?;
     let host = || {
         let session = connect_asking(&mut target, signals)?;
@@ -119,7 +119,7 @@ fn measure(
     };
     let relative = arguments.run.set_clients_per_core(&mut spec, host, terminal)?;
     let site = managed_site(&target, &spec)?;
-    let runner = Runner::on_with(target, spec, &of_targets)?;
+    let runner = Runner::new(RunRequest { overrides, ..RunRequest::on(target, spec) })?;
     runner.provide_descriptors(signals)?;
     let metrics = arguments.metrics.as_deref().map(serve_metrics).transpose()?;
     if let Some(server) = &metrics {

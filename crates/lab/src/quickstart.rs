@@ -3,7 +3,7 @@
 
 use connect::{Environment, Overrides, Target};
 use engine::Limit;
-use run::{Control, RunError, RunSpec, Runner, ScriptSource, ScriptSpec};
+use run::{Control, RunError, RunRequest, RunSpec, Runner, ScriptSource, ScriptSpec};
 use server::{Locations, Server, ServerOptions};
 use stats::Scale;
 use workload::{InitOptions, InitProgress, Script, Workload, WorkloadName};
@@ -101,7 +101,8 @@ impl Quickstart<'_> {
             control.check()?;
             listener.say(format_args!("\n{}", heading(&mix, &spec)));
             let scripts = mix.iter().map(|script| script_of(script, mix.len())).collect();
-            measure(Runner::on(target.clone(), RunSpec { scripts, ..spec.clone() })?)?;
+            let spec = RunSpec { scripts, ..spec.clone() };
+            measure(Runner::new(RunRequest::on(target.clone(), spec))?)?;
         }
         Ok(())
     }

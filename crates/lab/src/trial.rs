@@ -9,8 +9,8 @@ use connect::{Environment, HostOrder, Overrides, SqlState, Target};
 use engine::{EventLoopChoice, Tracer, WorkerIntro};
 use results::{Record, Status, TrialFigures};
 use run::{
-    Circumstances, Control, FaultSite, Keeper, RunError, RunSpec, Runner, ScriptSpec, Scripts, StorePlaces,
-    Vacuum, event_loop_of_environment,
+    Circumstances, Control, FaultSite, Keeper, RunError, RunRequest, RunSpec, Runner, ScriptSpec, Scripts,
+    StorePlaces, Vacuum, event_loop_of_environment,
 };
 use stats::{PoolMode, Scale};
 use workload::WorkloadName;
@@ -224,7 +224,8 @@ pub(crate) fn runner(
         },
         ..load.clone()
     };
-    Runner::on_servers(with_hosts(&cell.configuration, target)?, standbys, spec)
+    let target = with_hosts(&cell.configuration, target)?;
+    Runner::new(RunRequest { others: standbys, ..RunRequest::on(target, spec) })
 }
 
 /// The target with the experiment's hosts instead of those of its `dsn`.

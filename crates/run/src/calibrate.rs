@@ -14,7 +14,7 @@ use crate::circumstances::Circumstances;
 use crate::control::Control;
 use crate::error::RunError;
 use crate::generator::event_loop;
-use crate::runner::Runner;
+use crate::runner::{RunRequest, Runner};
 use crate::spec::{RunSpec, ScriptSource, ScriptSpec, Vacuum};
 
 /// From a single client to more than a worker should have.
@@ -86,7 +86,7 @@ pub(crate) fn calibrate_and_name_loop(
 fn step(target: &Target, spec: RunSpec, control: &Control) -> Result<Outcome, RunError> {
     let circumstances =
         Circumstances { asks_settings: false, calibrations: None, ..Circumstances::default() };
-    let finished = Runner::on(target.clone(), spec)?.under(circumstances).run(control);
+    let finished = Runner::new(RunRequest::on(target.clone(), spec))?.under(circumstances).run(control);
     // Ctrl-C reaches the null server too, which may abort clients.
     if control.stop().load(Ordering::Relaxed) {
         return Err(RunError::Interrupted(Cow::Borrowed("interrupted; the machine was not calibrated")));

@@ -79,7 +79,7 @@ pub use options::event_loop_of_environment;
 pub use plan_record::{connection_to, host};
 pub use pooling::{PoolerInUse, check_pooling, with_pooler_remedy};
 pub use prepared::{Finished, Prepared};
-pub use runner::{Runner, connect};
+pub use runner::{RunRequest, Runner, connect};
 pub use scripts::{SCRIPTS_MAX, ScriptText, Scripts, read_script, read_standard_input};
 pub use secrets::{mask_value, recorded_variables, secret_values, without_secret_values};
 pub use self_test::{self_test, self_test_spec};

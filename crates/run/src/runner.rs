@@ -55,89 +55,70 @@ pub fn connect(
     }
 }
 
-impl Runner {
-    /// A run on the server given by the environment (`PGHOST` and related variables).
-    ///
-    /// # Errors
-    /// A script is invalid, or a server cannot be resolved.
-    pub fn new(spec: RunSpec) -> Result<Self, RunError> {
-        let target = connect::resolve(None, &Overrides::default(), &connect::Environment::of_process())?;
-        Self::on(target, spec)
-    }
+/// What a run is made from: the load, and where it takes place.
+#[derive(Default)]
+pub struct RunRequest {
+    /// The load.
+    pub spec: RunSpec,
+    /// The server; `None`: that of the environment (`PGHOST` and related variables).
+    pub target: Option<Target>,
+    /// Other servers, which scripts name as their targets, beside those of the specification.
+    pub others: Vec<(String, Target)>,
+    /// Missing parameters of the connections to the specification's targets.
+    pub overrides: Overrides,
+    /// Scripts that are already parsed, in any dialect, on pgbench's tables: the specification's scripts and workload are
+    /// ignored.
+    pub scripts: Option<Scripts>,
+}
 
+impl From<RunSpec> for RunRequest {
+    fn from(spec: RunSpec) -> Self {
+        Self { spec, ..Self::default() }
+    }
+}
+
+impl RunRequest {
     /// A run on this server.
+    #[must_use]
+    pub fn on(target: Target, spec: RunSpec) -> Self {
+        Self { spec, target: Some(target), ..Self::default() }
+    }
+}
+
+impl Runner {
+    /// Reads the scripts, resolves the servers, and checks all that can be checked without a server. There is no other way to
+    /// a run.
     ///
     /// # Errors
-    /// A script is invalid, or uses an undefined target.
-    pub fn on(target: Target, spec: RunSpec) -> Result<Self, RunError> {
-        Self::on_with(target, spec, &Overrides::default())
-    }
-
-    /// A run on this server and on others, which scripts name as their targets.
-    ///
-    /// # Errors
-    /// A script is invalid, or uses an undefined target; two targets have one name.
-    pub fn on_servers(
-        target: Target,
-        others: Vec<(String, Target)>,
-        spec: RunSpec,
-    ) -> Result<Self, RunError> {
-        Self::on_targets(target, others, spec, &Overrides::default())
-    }
-
-    /// A run on this server; `overrides` fill in missing parameters of the additional targets' connections.
-    ///
-    /// # Errors
-    /// A script is invalid, or uses an undefined target.
-    pub fn on_with(target: Target, spec: RunSpec, overrides: &Overrides) -> Result<Self, RunError> {
-        Self::on_targets(target, Vec::new(), spec, overrides)
-    }
-
-    fn on_targets(
-        target: Target,
-        mut targets: Vec<(String, Target)>,
-        spec: RunSpec,
-        overrides: &Overrides,
-    ) -> Result<Self, RunError> {
-        let workload = spec.workload.clone().unwrap_or_default().open()?;
-        let scripts = Scripts::read(&spec.scripts, &*workload)?;
-        let mut spec = spec;
-        for (name, value) in workload.parameters() {
-            spec.variables.entry(name.clone()).or_insert_with(|| value.clone());
-        }
-        scripts.check_variables(spec.variables.keys().map(String::as_str))?;
-        if let Some(name) =
-            spec.variables.iter().find(|(_, value)| value.contains('\0')).map(|(name, _)| name)
-        {
-            let reason = format!(
-                "the value of the variable {name} contains a zero byte, which PostgreSQL does not accept"
-            );
-            return Err(RunError::Usage(reason));
-        }
-        scripts.check_parameter_counts(spec.protocol)?;
+    /// A script is invalid or uses an undefined target, a server cannot be resolved, two targets have one name, or options
+    /// cannot be combined.
+    pub fn new(request: impl Into<RunRequest>) -> Result<Self, RunError> {
+        let RunRequest { mut spec, target, others: mut targets, overrides, scripts } = request.into();
         let environment = connect::Environment::of_process();
+        let of_environment = || connect::resolve(None, &Overrides::default(), &environment);
+        let target = target.map_or_else(of_environment, Ok)?;
+        let (workload, scripts): (Arc<dyn Workload>, _) = match scripts {
+            Some(scripts) => (Arc::new(Tpcb), scripts),
+            None => {
+                let workload = spec.workload.clone().unwrap_or_default().open()?;
+                let scripts = Scripts::read(&spec.scripts, &*workload)?;
+                for (name, value) in workload.parameters() {
+                    spec.variables.entry(name.clone()).or_insert_with(|| value.clone());
+                }
+                (workload, scripts)
+            }
+        };
         for further in &spec.targets {
             if targets.iter().any(|(name, _)| *name == further.name) {
                 return Err(RunError::Usage(format!("--target {} is specified twice", further.name)));
             }
-            let resolved = connect::resolve(Some(&further.connection), overrides, &environment)?;
+            let resolved = connect::resolve(Some(&further.connection), &overrides, &environment)?;
             targets.push((further.name.clone(), resolved));
         }
-        goals::check_goals(&spec, &scripts)?;
-        check_actions(&spec).map_err(RunError::Usage)?;
-        if spec.verify && spec.verify_timeout.is_zero() {
-            return Err(RunError::Usage("--verify-timeout must be longer than 0 s".to_owned()));
-        }
-        if spec.protocol == Protocol::Simple && !spec.result_format.is_text() {
-            let reason = "--result-format binary requires -M extended or prepared: the simple protocol has only text results";
-            return Err(RunError::Usage(reason.to_owned()));
-        }
-        if spec.reconnect && spec.on_disconnect == OnDisconnect::Reconnect {
-            let reason = "--on-disconnect reconnect cannot be combined with --connect, which makes a new connection for each \
-                          transaction: remove one of them";
-            return Err(RunError::Usage(reason.to_owned()));
-        }
-        let runner = Self { targets, workload, ..Self::with_scripts(target, spec, scripts) };
+        check(&spec, &scripts)?;
+        let seed = spec.seed.unwrap_or_else(fresh_seed);
+        let (circumstances, session_settings) = (Circumstances::default(), Vec::new());
+        let runner = Self { spec, workload, scripts, target, targets, seed, session_settings, circumstances };
         match runner.scripts.programs.iter().find(|program| runner.target_of(program).is_none()) {
             None => Ok(runner),
             Some(program) => {
@@ -148,16 +129,6 @@ impl Runner {
                 )))
             }
         }
-    }
-
-    /// A run on this server with scripts that are already parsed, in any dialect, on pgbench's tables; the
-    /// specification's scripts and workload are ignored.
-    #[must_use]
-    pub fn with_scripts(target: Target, spec: RunSpec, scripts: Scripts) -> Self {
-        let seed = spec.seed.unwrap_or_else(fresh_seed);
-        let (workload, circumstances) = (Arc::new(Tpcb), Circumstances::default());
-        let (targets, session_settings) = (Vec::new(), Vec::new());
-        Self { spec, workload, scripts, target, targets, seed, session_settings, circumstances }
     }
 
     /// The same run with other circumstances.
@@ -227,4 +198,34 @@ impl Runner {
     pub(crate) fn client_target(&self) -> &Target {
         self.circumstances.pooler.as_ref().map_or(&self.target, |pooler| &pooler.clients)
     }
+}
+
+/// What can be checked of a run without a server.
+fn check(spec: &RunSpec, scripts: &Scripts) -> Result<(), RunError> {
+    if !scripts.is_of_pgbench() {
+        // pgbench names undefined variables, and parameters that are too many, when it executes the command.
+        scripts.check_variables(spec.variables.keys().map(String::as_str))?;
+        scripts.check_parameter_counts(spec.protocol)?;
+    }
+    if let Some((name, _)) = spec.variables.iter().find(|(_, value)| value.contains('\0')) {
+        let reason = format!(
+            "the value of the variable {name} contains a zero byte, which PostgreSQL does not accept"
+        );
+        return Err(RunError::Usage(reason));
+    }
+    goals::check_goals(spec, scripts)?;
+    check_actions(spec).map_err(RunError::Usage)?;
+    if spec.verify && spec.verify_timeout.is_zero() {
+        return Err(RunError::Usage("--verify-timeout must be longer than 0 s".to_owned()));
+    }
+    if spec.protocol == Protocol::Simple && !spec.result_format.is_text() {
+        let reason = "--result-format binary requires -M extended or prepared: the simple protocol has only text results";
+        return Err(RunError::Usage(reason.to_owned()));
+    }
+    if spec.reconnect && spec.on_disconnect == OnDisconnect::Reconnect {
+        let reason = "--on-disconnect reconnect cannot be combined with --connect, which makes a new connection for each \
+                      transaction: remove one of them";
+        return Err(RunError::Usage(reason.to_owned()));
+    }
+    Ok(())
 }

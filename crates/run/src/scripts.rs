@@ -207,6 +207,11 @@ impl Scripts {
         Self { dialect: Dialect::Extended, ..Self::default() }
     }
 
+    /// Whether they are in pgbench's dialect.
+    pub(crate) fn is_of_pgbench(&self) -> bool {
+        self.dialect == Dialect::Pgbench
+    }
+
     /// The files that the scripts name.
     pub(crate) fn digests(&self) -> Vec<Digest> {
         self.copy_files.digests()

@@ -4,7 +4,7 @@
 use connect::Environment;
 use dropin::{Options, Stop};
 use engine::{Compatibility, Limit};
-use run::{Circumstances, RunSpec, Runner};
+use run::{Circumstances, RunRequest, RunSpec, Runner};
 
 use super::diagnostics::Diagnostics;
 use super::output::Output;
@@ -22,8 +22,9 @@ pub(super) fn run(mut options: Options, diagnostics: &Diagnostics) -> Result<(),
     };
     let event_loop = run::event_loop_of_environment().map_err(Stop::error)?;
     let spec = RunSpec { event_loop, ..options.spec.clone() };
-    let scripts = std::mem::take(&mut options.scripts);
-    let runner = Runner::with_scripts(target, spec, scripts);
+    let scripts = Some(std::mem::take(&mut options.scripts));
+    let runner = Runner::new(RunRequest { scripts, ..RunRequest::on(target, spec) });
+    let runner = runner.map_err(|error| dropin::run_failed(error, &database))?;
     let circumstances = Circumstances {
         command_line: Some(run::command_line(options.spec.seed)),
         compatibility: Compatibility::Pgbench,

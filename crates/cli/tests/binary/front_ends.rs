@@ -7,7 +7,7 @@ use connect::{Environment, Overrides, Target};
 use dropin::Options;
 use engine::{Compatibility, Limit};
 use results::{ObserveLevel, Record};
-use run::{Circumstances, Control, RunSpec, Runner, ScriptSource, ScriptSpec, Vacuum};
+use run::{Circumstances, Control, RunRequest, RunSpec, Runner, ScriptSource, ScriptSpec, Vacuum};
 use serde_json::Value;
 use stats::Scale;
 use testkit::null::{NullOptions, NullServer};
@@ -97,8 +97,9 @@ fn pgbench(seed: u64) -> Run {
     assert!(dropin::decide(&mut options, others).is_ok());
     let spec = options.spec;
     let circumstances = Circumstances { compatibility: Compatibility::Pgbench, ..Circumstances::default() };
-    let runner = Runner::with_scripts(place.target(), spec, options.scripts).under(circumstances);
-    let record = runner.run(&Control::default()).expect("a run").record;
+    let request = RunRequest { scripts: Some(options.scripts), ..RunRequest::on(place.target(), spec) };
+    let runner = Runner::new(request).expect("a runner");
+    let record = runner.under(circumstances).run(&Control::default()).expect("a run").record;
     Run { record, statements: place.statements() }
 }
 
@@ -116,7 +117,7 @@ fn rust(seed: u64) -> Run {
 fn run_here(spec: RunSpec) -> Run {
     let place = Place::new();
     let spec = RunSpec { vacuum: Vacuum::Nothing, observe: ObserveLevel::Off, ..spec };
-    let runner = Runner::on(place.target(), spec).expect("a runner");
+    let runner = Runner::new(RunRequest::on(place.target(), spec)).expect("a runner");
     let record = runner.run(&Control::default()).expect("a run").record;
     Run { record, statements: place.statements() }
 }

@@ -17,8 +17,9 @@ use crate::circumstances::Circumstances;
 use crate::control::Control;
 use crate::descriptors::provide_descriptors;
 use crate::error::RunError;
-use crate::runner::Runner;
+use crate::runner::{RunRequest, Runner};
 use crate::scripts::Scripts;
+use crate::spec::RunSpec;
 
 /// Interval at which waiting for orders looks at the state.
 const LOOK: Duration = Duration::from_millis(100);
@@ -100,8 +101,10 @@ fn plan(order: Order, control: &Control) -> Result<Plan, RunError> {
         .map_err(RunError::Script)?;
     scripts.compare_files(&order.files)?;
     let circumstances = Circumstances { asks_settings: false, ..Circumstances::default() };
-    let runner = Runner { targets, ..Runner::with_scripts(target, order.spec, scripts) };
-    Ok(runner.under(circumstances).load(control, &mut |_| ())?.plan)
+    // They are in the order of rank 0, which has resolved them.
+    let spec = RunSpec { targets: Vec::new(), ..order.spec };
+    let request = RunRequest { others: targets, scripts: Some(scripts), ..RunRequest::on(target, spec) };
+    Ok(Runner::new(request)?.under(circumstances).load(control, &mut |_| ())?.plan)
 }
 
 /// The start of this rank's part, together with the other ranks.

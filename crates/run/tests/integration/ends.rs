@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use null::session::FaultEffect;
-use pgmeter_run::{Control, ExitStatus, RunSpec, Runner};
+use pgmeter_run::{Control, ExitStatus, RunRequest, RunSpec, Runner};
 use results::Status;
 use stats::OnDisconnect;
 use stats::load::Limit;
@@ -78,7 +78,8 @@ fn an_error_aborts_the_client_or_is_counted() {
 fn an_interrupted_run_keeps_what_it_measured() {
     let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
     let limit = Limit::Duration(Duration::from_secs(600));
-    let runner = Runner::on(target(&server), RunSpec { limit, ..spec("SELECT 1;") }).expect("it is valid");
+    let runner = Runner::new(RunRequest::on(target(&server), RunSpec { limit, ..spec("SELECT 1;") }))
+        .expect("it is valid");
     let control = Control::default();
     let prepared = runner.prepare(&control, &mut |_| ()).expect("it is prepared");
     let stopping = control.clone();

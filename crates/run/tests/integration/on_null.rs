@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use connect::{Environment, Overrides, Target, resolve};
 use null::session::{Fault, FaultEffect, FaultTrigger, Request};
-use pgmeter_run::{Circumstances, Control, Finished, RunError, RunSpec, Runner, ScriptSource, ScriptSpec};
+use pgmeter_run::{
+    Circumstances, Control, Finished, RunError, RunRequest, RunSpec, Runner, ScriptSource, ScriptSpec,
+};
 use testkit::null::{NullOptions, NullServer};
 
 /// A script with this weight.
@@ -40,7 +42,7 @@ pub fn run_on(options: NullOptions, spec: RunSpec) -> Result<Finished, RunError>
     // The null server has no settings. Connection 0 is the run's own, and the clients' follow.
     let circumstances =
         Circumstances { asks_settings: false, calibrations: None, ..Circumstances::default() };
-    Runner::on(target(&server), spec)?.under(circumstances).run(&Control::default())
+    Runner::new(RunRequest::on(target(&server), spec))?.under(circumstances).run(&Control::default())
 }
 
 /// The result of a run that is not refused.

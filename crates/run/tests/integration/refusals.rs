@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use pgmeter_run::{
-    ActionKind, ActionSpec, Control, ExitStatus, RunSpec, Runner, ScriptSource, ScriptSpec, TargetSpec,
+    ActionKind, ActionSpec, Control, ExitStatus, RunRequest, RunSpec, Runner, ScriptSource, ScriptSpec,
+    TargetSpec,
 };
 use stats::OnDisconnect;
 use stats::load::ResultFormat;
@@ -90,7 +91,7 @@ fn more_load_generators_than_there_are() {
 fn what_runs_in_turns_cannot_have() {
     let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
     let refused = |spec: RunSpec| {
-        let runner = Runner::on(target(&server), spec).expect("bench could run it");
+        let runner = Runner::new(RunRequest::on(target(&server), spec)).expect("bench could run it");
         let loaded = runner.load(&Control::default(), &mut |_| ());
         loaded.err().expect("it is refused").to_string()
     };
