@@ -10,7 +10,6 @@ use crate::anomaly::{Anomaly, Witness, WitnessEdge};
 use crate::check::Findings;
 use crate::client::Done;
 use crate::history::{Ending, History, Key, Operation, Place};
-use crate::verification::IsolationOptions;
 use crate::workload::{ReadMethod, Workload};
 
 /// Version of the report's JSON.
@@ -36,14 +35,14 @@ pub struct Run {
 }
 
 impl Run {
-    pub(crate) fn new(session: &Session, workload: &Workload, options: &IsolationOptions) -> Run {
+    pub(crate) fn new(session: &Session, workload: &Workload, clients: u32, replicas: usize) -> Run {
         Run {
             server: session.address().to_string(),
             server_version: session.parameter("server_version").unwrap_or_default().to_owned(),
-            reads: options.reads,
-            clients: options.clients,
-            replicas: options.replicas.len() as u64,
-            planned: options.transactions,
+            reads: workload.reads,
+            clients,
+            replicas: replicas as u64,
+            planned: workload.transactions,
             seed: workload.seed,
         }
     }

@@ -116,7 +116,7 @@ pub fn verify(
         has_readers: !replicas.is_empty(),
     };
     let mut session = Session::connect(target)?;
-    let run = Run::new(&session, &workload, options);
+    let run = Run::new(&session, &workload, options.clients, replicas.len());
     let earlier_tables = leftovers(&mut session)?;
     let table = Table::create(&mut session, &format!("{:08x}", random() >> 32), workload.lists())?;
     let shared = Shared {

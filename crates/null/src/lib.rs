@@ -5,12 +5,14 @@
 //! all on one thread; [`NullProcess`] is a separate process with one.
 
 mod connection;
+mod options;
 mod process;
 mod server;
 mod service;
 pub mod session;
 mod stall;
 
+pub use options::{NullOptions, OnRequest};
 pub use process::NullProcess;
-pub use server::{ListenAddress, NullOptions, NullServer, OnRequest};
+pub use server::{ListenAddress, NullServer};
 pub use stall::Stalls;

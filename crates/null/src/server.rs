@@ -1,25 +1,20 @@
-//! A running null server: its address and options. It serves from a separate thread and stops on drop, which removes
+//! A running null server and its address. It serves from a separate thread and stops on drop, which removes
 //! its socket.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use connect::Address;
 use mio::{Poll, Waker};
 use sockets::{Endpoint, Listener};
 
+use crate::options::NullOptions;
 use crate::service::{self, LastError, Service};
-use crate::session::{Fault, Request, Rows};
-use crate::stall::Stalls;
 
 /// The port in the name of the Unix socket, as in PostgreSQL.
 const UNIX_PORT: u16 = 5432;
-
-/// Default number of bytes per read: more than pipelines that fit into a socket's buffer.
-const READ_MAX: usize = 256 * 1024;
 
 /// Address of a null server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,30 +46,6 @@ impl ListenAddress {
         }
     }
 }
-
-/// Behaviour of the null server. The default is a server without faults.
-#[derive(Clone)]
-pub struct NullOptions {
-    /// Result of a `SELECT`.
-    pub rows: Rows,
-    /// Maximum number of bytes per read before other connections are served: a small number simulates a slow reader.
-    pub read_max: usize,
-    /// Faults of connections, which are numbered in the order of acceptance. Faults at a virtual time never occur.
-    pub faults: Vec<Fault>,
-    /// Called with the number of the connection and each message.
-    pub on_request: Option<OnRequest>,
-    /// Times without answers.
-    pub stalls: Option<Stalls>,
-}
-
-impl Default for NullOptions {
-    fn default() -> Self {
-        Self { rows: Rows::default(), read_max: READ_MAX, faults: Vec::new(), on_request: None, stalls: None }
-    }
-}
-
-/// Called with the number of the connection, from 0, and each received message.
-pub type OnRequest = Arc<dyn Fn(usize, &Request<'_>) + Send + Sync>;
 
 /// A running null server.
 pub struct NullServer {

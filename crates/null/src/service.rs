@@ -11,7 +11,7 @@ use mio::{Events, Interest, Poll, Token};
 use sockets::{Listener, Socket};
 
 use super::connection::{Connection, Shared, Turn};
-use super::server::NullOptions;
+use crate::options::NullOptions;
 use crate::session::{Fault, Session, SessionConfig};
 use crate::stall::{StallPhase, StallSchedule};
 

@@ -266,7 +266,11 @@ impl Connection {
                             statistics.late.record(now.since(due));
                         }
                     });
-                    *statistics.bytes_in(direction) += count as u64;
+                    let forwarded = match direction {
+                        CLIENT => &mut statistics.bytes_to_server,
+                        _ => &mut statistics.bytes_to_client,
+                    };
+                    *forwarded += count as u64;
                 }
                 Ok(None) => {
                     state.blocked = true;

@@ -6,8 +6,6 @@ use std::time::Duration;
 use sockets::{run_queue_time, thread_cpu_time};
 use stats::Distribution;
 
-use crate::connection::CLIENT;
-
 /// Statistics since the start, or since the previous request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -60,11 +58,6 @@ impl Statistics {
         self.cpu_time += *cpu_time;
         self.polled += *polled;
         self.waited += *waited;
-    }
-
-    /// The byte counter of one direction.
-    pub(crate) fn bytes_in(&mut self, direction: usize) -> &mut u64 {
-        if direction == CLIENT { &mut self.bytes_to_server } else { &mut self.bytes_to_client }
     }
 
     /// CPU time per piece, without polling.

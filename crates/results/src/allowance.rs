@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::host;
+use crate::system_files::{memory_bytes, read};
 
 /// Mount points of control groups version 2, and of controllers in version 1.
 const UNIFIED: &str = "/sys/fs/cgroup";
@@ -24,7 +24,7 @@ pub fn cpus_allowed(process_id: u32) -> Option<f64> {
 /// Bytes of memory available to a process. `None` if unknown.
 pub fn memory_allowed(process_id: u32) -> Option<u64> {
     let groups = control_groups(&groups_of(process_id), "memory", VERSION_1_MEMORY);
-    let total_bytes = host::memory_bytes(&host::read("/proc/meminfo"))?;
+    let total_bytes = memory_bytes(&read("/proc/meminfo"))?;
     Some(groups.iter().filter_map(|group| memory_limit(group)).fold(total_bytes, u64::min))
 }
 
@@ -75,7 +75,7 @@ fn quota(group: &Path) -> Option<f64> {
 /// The memory limit of a control group in bytes; `None` for `max`.
 fn memory_limit(group: &Path) -> Option<u64> {
     let mut limits = ["memory.max", "memory.limit_in_bytes"].into_iter();
-    limits.find_map(|file| host::read(group.join(file)).trim().parse().ok())
+    limits.find_map(|file| read(group.join(file)).trim().parse().ok())
 }
 
 /// A control group and its parents, up to the root.

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::SafeText;
+use crate::entry_id::is_reserved_name;
 use crate::safe_text::steers;
-use crate::store::is_reserved_name;
 
 /// Maximum number of characters of a label: lists show it in a column.
 const LABEL_LEN_MAX: usize = 64;

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use config::OutputFolder;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{shown, write_advice};
-use crate::generator::{EventLoopName, Lateness};
 use crate::safe_text::indented;
+use crate::workers::{EventLoopName, Lateness, Work, WorkerCondition, per_million};
 use crate::{Host, ResultsError, UtcTime};
 
 /// Version of the file's format; files of other versions are ignored.
@@ -51,6 +52,19 @@ pub struct Level {
     pub round_trip_us_p50: f64,
     /// Share of time in which the worker waited for a core; `null` if the system does not provide it.
     pub run_queue_share: Option<f64>,
+}
+
+/// The calibration, applied to a run.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationUsed {
+    /// Time of the calibration.
+    pub measured_at: UtcTime,
+    /// Round trips per second of one worker with the same number of clients, against the null server.
+    pub round_trips_per_s_max: f64,
+    /// Share of this maximum that the run's workers reached, on average.
+    pub reached_share: f64,
+    /// Duration of one client's round trip to the null server, in microseconds.
+    pub floor_us_per_round_trip: f64,
 }
 
 impl Calibration {
@@ -144,6 +158,26 @@ impl Calibration {
             level.clients > 0 && level.round_trips_per_s > 0.0 && level.round_trip_us_p50 >= 0.0
         };
         !self.levels.is_empty() && rising && self.levels.iter().all(sensible)
+    }
+}
+
+impl CalibrationUsed {
+    pub(crate) fn of(
+        calibration: &Calibration,
+        work: &Work,
+        workers: &[WorkerCondition],
+        clients: u32,
+    ) -> Option<CalibrationUsed> {
+        let worker_seconds: f64 = workers.iter().map(|worker| worker.span_s).sum();
+        let clients_per_worker = f64::from(clients) / workers.len().max(1) as f64;
+        let round_trips_per_s_max = calibration.round_trips_per_s(clients_per_worker)?;
+        let reached = work.round_trips as f64 / worker_seconds;
+        (worker_seconds > 0.0).then(|| CalibrationUsed {
+            measured_at: calibration.measured_at,
+            round_trips_per_s_max,
+            reached_share: per_million(reached / round_trips_per_s_max),
+            floor_us_per_round_trip: calibration.floor_us(),
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ProcessStat;
-use crate::host::read;
+use crate::system_files::read;
 
 /// Conditions that affect the speed of pgmeter's host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

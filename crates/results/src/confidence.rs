@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{RatioEstimate, Steadiness};
 
-use crate::summary::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
-use crate::{Interval, Latency, Summary};
+use crate::times::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
+use crate::{Interval, Latency};
 
 /// 95 % confidence intervals, corrected for autocorrelation; each is `null` if the run was too short.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -117,25 +117,9 @@ impl SteadyEvidence {
 /// Minimum length of an interval; a shorter one is added to its neighbour.
 const SHORTEST_S: f64 = 0.5;
 
-/// Computes the parts of a summary that require the intervals.
-pub(crate) fn fill(summary: &mut Summary, intervals: &[Interval], rate_tps: Option<f64>) {
-    let end_s = summary.duration_s;
-    let whole = Series::of(intervals, None, end_s);
-    summary.confidence = whole.confidence(summary.tps, summary.response_us, summary.service_us);
-    if let (Some(rate_tps), Some(tps)) = (rate_tps, &mut summary.confidence.tps) {
-        // No more transactions can succeed than are scheduled.
-        tps.high = tps.high.min(rate_tps.max(summary.tps));
-    }
-    summary.steady_state = Some(whole.steady_state());
-    for (index, script) in summary.scripts.iter_mut().enumerate() {
-        let series = Series::of(intervals, Some(index), end_s);
-        script.confidence = series.confidence(script.tps, script.response_us, script.service_us);
-    }
-}
-
 /// Series of figures, one value per interval.
 #[derive(Debug, Default)]
-struct Series {
+pub(crate) struct Series {
     start_s: Vec<f64>,
     /// Within the measured time; the tail belongs to the last interval.
     length_s: Vec<f64>,
@@ -150,7 +134,7 @@ struct Series {
 impl Series {
     /// Series of one script, or of all scripts, of a measured time that ended at `end_s`.
     // Counts and sums are small enough for f64.
-    fn of(intervals: &[Interval], script: Option<usize>, end_s: f64) -> Series {
+    pub(crate) fn of(intervals: &[Interval], script: Option<usize>, end_s: f64) -> Series {
         let mut series = Series::default();
         let mut rest = [0.0; 5];
         let mut rest_start_s = None;
@@ -197,7 +181,12 @@ impl Series {
     }
 
     /// Intervals around the figures of the summary, which cover exactly the measured time.
-    fn confidence(&self, tps: f64, response: Option<Latency>, service: Option<Latency>) -> Confidence {
+    pub(crate) fn confidence(
+        &self,
+        tps: f64,
+        response: Option<Latency>,
+        service: Option<Latency>,
+    ) -> Confidence {
         let estimate = |figure: Option<f64>, sums: &[f64], of: &[f64]| {
             RatioEstimate::of(sums, of).zip(figure).map(|(ratio, figure)| Estimate::around(figure, &ratio))
         };
@@ -211,7 +200,7 @@ impl Series {
 
     /// Tests throughput and mean response time, because each can drift without the other: a rate fixes throughput, and
     /// pauses in scripts make throughput insensitive to the response time.
-    fn steady_state(&self) -> SteadyState {
+    pub(crate) fn steady_state(&self) -> SteadyState {
         let per = |figures: &[f64], of: &[f64]| -> Vec<f64> {
             figures.iter().zip(of).map(|(figure, of)| figure / of).collect()
         };
@@ -295,6 +284,7 @@ mod tests {
     use stats::{Ending, Recorder, Sample, Timestamp};
 
     use super::*;
+    use crate::Summary;
 
     /// Seconds with these numbers of transactions, of 1 ms each, and a last one of 3 ms with one more transaction.
     fn intervals(counts: impl IntoIterator<Item = u64>) -> Vec<Interval> {
@@ -338,10 +328,10 @@ mod tests {
     #[test]
     fn no_more_can_succeed_than_is_scheduled_and_the_tail_is_no_time() {
         let mut summary = Summary { duration_s: 60.0, tps: 105.0, ..empty() };
-        fill(&mut summary, &intervals((0..60).map(|second| 10 * uneven(second))), Some(106.0));
+        summary.add_confidence(&intervals((0..60).map(|second| 10 * uneven(second))), Some(106.0));
         let found = summary.confidence.tps.expect("long enough");
         assert_eq!(found.high, 106.0);
-        fill(&mut summary, &intervals((0..60).map(|second| 10 * uneven(second))), Some(100.0));
+        summary.add_confidence(&intervals((0..60).map(|second| 10 * uneven(second))), Some(100.0));
         assert_eq!(summary.confidence.tps.expect("long enough").high, 105.0, "never below the figure");
         // Seconds after the planned end belong to the last one within.
         let series = Series::of(&intervals([4, 6, 5]), None, 1.5);

@@ -184,7 +184,7 @@ impl FlushTime {
         times_us.sort_by(f64::total_cmp);
         let last = times_us.len() - 1;
         let rank = |percent: usize| times_us[(times_us.len() * percent).div_ceil(100).saturating_sub(1)];
-        let rounded = |us: f64| crate::summary::round_to_ns(us);
+        let rounded = |us: f64| crate::times::round_to_ns(us);
         FlushTime {
             flushes: u32::try_from(times_us.len()).unwrap_or(u32::MAX),
             p50: rounded(rank(50)),

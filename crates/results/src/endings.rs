@@ -5,9 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ScriptStats;
 
-use crate::stalls::differ;
-use crate::summary::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
-use crate::{Latency, ScriptSummary, Summary};
+use crate::Latency;
+use crate::times::{NANOSECONDS_PER_MICROSECOND, differ, round_to_ns};
 
 /// Response times of transactions that did not succeed, from scheduled to their end.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -102,37 +101,14 @@ impl TimesOfAll {
     }
 }
 
-impl Summary {
-    /// The response times that reports show: of all transactions that were due, however they ended. `None` if none
-    /// succeeded.
-    pub fn response_of_all_us(&self) -> Option<Latency> {
-        of_all(self.response_us, self.other_endings.all_us)
-    }
-
-    /// The response times of the succeeded transactions, if those that did not succeed change a figure by more than 10 %.
-    pub fn response_of_succeeded_us(&self) -> Option<Latency> {
-        changed(self.response_us, self.other_endings.all_us)
-    }
-}
-
-impl ScriptSummary {
-    /// The same for one script.
-    pub fn response_of_all_us(&self) -> Option<Latency> {
-        of_all(self.response_us, self.all_us)
-    }
-
-    /// The same for one script.
-    pub fn response_of_succeeded_us(&self) -> Option<Latency> {
-        changed(self.response_us, self.all_us)
-    }
-}
-
-fn of_all(succeeded: Option<Latency>, all: Option<TimesOfAll>) -> Option<Latency> {
+/// The times that reports show: of all transactions, if some did not succeed.
+pub(crate) fn of_all(succeeded: Option<Latency>, all: Option<TimesOfAll>) -> Option<Latency> {
     let succeeded = succeeded?;
     Some(all.map_or(succeeded, |all| all.with(succeeded)))
 }
 
-fn changed(succeeded: Option<Latency>, all: Option<TimesOfAll>) -> Option<Latency> {
+/// The times of the succeeded transactions, if those of all differ from them by more than 10 %.
+pub(crate) fn changed(succeeded: Option<Latency>, all: Option<TimesOfAll>) -> Option<Latency> {
     let of_all = of_all(succeeded, all)?;
     succeeded.filter(|it| it.differs_from(&of_all) || differ(it.mean, of_all.mean))
 }

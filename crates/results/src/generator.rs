@@ -1,5 +1,5 @@
-//! The load generator's own measurements in the record: event loop, workers, round trips and pgmeter's part of them,
-//! and the verdict, which `verdict` decides. Made from the engine's measurements.
+//! The load generator in the record: its `workers`, round trips and pgmeter's part of them, and the verdict, which
+//! `verdict` decides. Made from the engine's measurements.
 
 use std::time::Duration;
 
@@ -7,9 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Counts, Distribution, WorkerHealth};
 
-use crate::summary::{NANOSECONDS_PER_MICROSECOND, cpu_us_per_transaction, round_to_ns};
+use crate::calibration::CalibrationUsed;
+use crate::times::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
 use crate::verdict::{self, Opening, RoundTrip, Run, Verdict};
-use crate::{Calibration, Connecting, Host, Latency, Plan, Rank, SafeText, Summary, UtcTime};
+use crate::workers::{
+    CommandTimes, EventLoop, HeldBack, Lateness, Work, WorkerCondition, cpu_us_per_transaction,
+};
+use crate::{Calibration, Connecting, Latency};
 
 /// The load generator's measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,106 +46,6 @@ pub struct Generator {
     pub verdict: Verdict,
 }
 
-/// The system interface that carried the clients' bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct EventLoop {
-    /// Its name.
-    pub name: EventLoopName,
-    /// Why `io_uring` was not used; `null` if it was, or if `epoll` was requested.
-    pub because: Option<SafeText>,
-}
-
-/// Interfaces that wait for many sockets.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EventLoopName {
-    /// Linux's queues of submissions and completions.
-    IoUring,
-    /// Readiness of sockets.
-    Epoll,
-    /// None: tests without sockets.
-    Other,
-}
-
-impl EventLoopName {
-    /// The value of `--event-loop`.
-    pub fn name(self) -> &'static str {
-        match self {
-            EventLoopName::IoUring => "io_uring",
-            EventLoopName::Epoll => "epoll",
-            EventLoopName::Other => "other",
-        }
-    }
-}
-
-/// One worker. Shares are of the measured time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkerCondition {
-    /// Its number, from 0.
-    pub worker: u32,
-    /// Number of its clients.
-    pub clients: u32,
-    /// Seconds over which it was observed.
-    pub span_s: f64,
-    /// Share of time in which it ran, in user or kernel mode.
-    pub cpu_share: f64,
-    /// Share of time in which it was ready to run and waited for a core; `null` if the system does not provide it.
-    pub run_queue_share: Option<f64>,
-    /// Number of wake-ups.
-    pub wakeups: u64,
-    /// Lateness of its timed wake-ups; `null` without any.
-    pub wakeup_lateness_us: Option<Lateness>,
-    /// Delayed sends of its sockets.
-    pub held_back: HeldBack,
-    /// The shortest connect of its clients.
-    pub shortest_connect_us: Option<f64>,
-}
-
-/// Lateness of wake-ups, in microseconds.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)] // the names say it all
-pub struct Lateness {
-    pub p50: f64,
-    pub p99: f64,
-    pub max: f64,
-}
-
-/// Back-pressure: the other side accepted data more slowly than it was sent.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HeldBack {
-    /// Sends that the socket did not accept completely at once.
-    pub sends: u64,
-    /// Share of time in which at least one connection had data that its socket did not accept; the maximum over the
-    /// workers.
-    pub share: f64,
-}
-
-/// Times of the scripts' commands.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CommandTimes {
-    /// Waits for the server; a pipeline counts as one.
-    pub round_trips: u64,
-    /// Mean time from sending to the end of the response; `null` without round trips.
-    pub round_trip_us: Option<f64>,
-    /// Share of `\sleep` in the total time of commands.
-    pub sleep_share: f64,
-    /// Share of `\shell` and `\setshell`, which block a worker, in the total time of commands.
-    pub shell_share: f64,
-}
-
-/// The calibration, applied to a run.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CalibrationUsed {
-    /// Time of the calibration.
-    pub measured_at: UtcTime,
-    /// Round trips per second of one worker with the same number of clients, against the null server.
-    pub round_trips_per_s_max: f64,
-    /// Share of this maximum that the run's workers reached, on average.
-    pub reached_share: f64,
-    /// Duration of one client's round trip to the null server, in microseconds.
-    pub floor_us_per_round_trip: f64,
-}
-
 /// Input from the engine and its caller.
 #[derive(Clone, Debug)]
 pub struct Introspection<'a> {
@@ -159,21 +63,6 @@ pub struct Introspection<'a> {
     pub calibration: Option<&'a Calibration>,
 }
 
-/// Total times of the scripts' commands, over all clients.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
-    /// Waits for the server that succeeded.
-    pub round_trips: u64,
-    /// Waits for the server that ended with an error.
-    pub failed_round_trips: u64,
-    /// Time in successful SQL commands and pipelines.
-    pub sql_ns: u128,
-    /// Time in `\sleep`.
-    pub sleep_ns: u128,
-    /// Time in `\shell` and `\setshell`.
-    pub shell_ns: u128,
-}
-
 /// The load that a generator made, and its processors.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
@@ -187,36 +76,6 @@ pub(crate) struct Load {
 }
 
 impl Generator {
-    /// The generator's part of a record; `None` without measurements of workers. Of a distributed run, the introspection
-    /// is that of all ranks together, and the verdict is the worst one of the ranks.
-    pub(crate) fn of_run(
-        introspection: &Introspection<'_>,
-        plan: &Plan,
-        summary: &Summary,
-        host: &Host,
-    ) -> Option<Generator> {
-        let load = Load {
-            clients: plan.clients,
-            rate_tps: plan.rate_tps,
-            duration_s: summary.whole_s(),
-            counts: summary.counts,
-            response_us: summary.response_us,
-            connecting: summary.connecting,
-            cpu_available: host.cpu_available,
-        };
-        if summary.ranks.is_empty() {
-            return Generator::new(introspection, &load);
-        }
-        // A calibration is of one host.
-        let introspection = Introspection { calibration: None, ..introspection.clone() };
-        let mut generator = Generator::new(&introspection, &load)?;
-        (0_u32..).zip(&mut generator.workers).for_each(|(number, worker)| worker.worker = number);
-        if let Some(verdict) = summary.worst_rank().and_then(Rank::verdict) {
-            generator.verdict = verdict.clone();
-        }
-        Some(generator)
-    }
-
     /// The measurements of one load generator, and the verdict; `None` without measurements of workers.
     pub(crate) fn new(introspection: &Introspection<'_>, load: &Load) -> Option<Generator> {
         let Introspection { event_loop, health, work, over_network, relay_us, calibration } = introspection;
@@ -279,68 +138,11 @@ impl Generator {
     }
 }
 
-impl WorkerCondition {
-    fn of(health: &WorkerHealth) -> WorkerCondition {
-        let WorkerHealth {
-            worker,
-            clients,
-            span_ns,
-            cpu_ns,
-            run_queue_ns,
-            wakeups,
-            wakeup_lateness,
-            sends_held_back,
-            held_back_ns,
-            shortest_connect_ns,
-        } = health;
-        let share = |ns: u64| if *span_ns == 0 { 0.0 } else { (ns as f64 / *span_ns as f64).min(1.0) };
-        let cpu_share = share(*cpu_ns);
-        WorkerCondition {
-            worker: count(*worker),
-            clients: count(*clients),
-            span_s: *span_ns as f64 / NANOSECONDS_PER_SECOND,
-            cpu_share: per_million(cpu_share),
-            // The two clocks may differ slightly.
-            run_queue_share: run_queue_ns.map(|ns| per_million(share(ns).min(1.0 - cpu_share))),
-            wakeups: *wakeups,
-            wakeup_lateness_us: Lateness::of(wakeup_lateness),
-            held_back: HeldBack { sends: *sends_held_back, share: per_million(share(*held_back_ns)) },
-            shortest_connect_us: shortest_connect_ns.map(|ns| us(ns as f64)),
-        }
-    }
-
-    /// Share of time in which the worker ran or waited for a core.
-    pub fn busy_share(&self) -> f64 {
-        (self.cpu_share + self.run_queue_share.unwrap_or(0.0)).min(1.0)
-    }
-}
-
-impl Lateness {
-    pub(crate) fn of(lateness: &Distribution) -> Option<Lateness> {
-        let quantile = |q: f64| lateness.quantile_ns(q).map(|ns| us(ns as f64));
-        Some(Lateness { p50: quantile(0.5)?, p99: quantile(0.99)?, max: us(lateness.max_ns()? as f64) })
-    }
-}
-
 /// Lateness over all workers.
 fn merged_lateness(health: &[WorkerHealth]) -> Option<Lateness> {
     let mut all = Distribution::new();
     health.iter().for_each(|health| all.merge(&health.wakeup_lateness));
     Lateness::of(&all)
-}
-
-impl CommandTimes {
-    fn of(work: &Work) -> CommandTimes {
-        let Work { round_trips, failed_round_trips: _, sql_ns, sleep_ns, shell_ns } = *work;
-        let all_ns = sql_ns + sleep_ns + shell_ns;
-        let share = |ns: u128| if all_ns == 0 { 0.0 } else { per_million(ns as f64 / all_ns as f64) };
-        CommandTimes {
-            round_trips,
-            round_trip_us: (round_trips > 0).then(|| us(sql_ns as f64 / round_trips as f64)),
-            sleep_share: share(sleep_ns),
-            shell_share: share(shell_ns),
-        }
-    }
 }
 
 impl RoundTrip {
@@ -380,26 +182,6 @@ impl Opening {
     }
 }
 
-impl CalibrationUsed {
-    fn of(
-        calibration: &Calibration,
-        work: &Work,
-        workers: &[WorkerCondition],
-        clients: u32,
-    ) -> Option<CalibrationUsed> {
-        let worker_seconds: f64 = workers.iter().map(|worker| worker.span_s).sum();
-        let clients_per_worker = f64::from(clients) / workers.len().max(1) as f64;
-        let round_trips_per_s_max = calibration.round_trips_per_s(clients_per_worker)?;
-        let reached = work.round_trips as f64 / worker_seconds;
-        (worker_seconds > 0.0).then(|| CalibrationUsed {
-            measured_at: calibration.measured_at,
-            round_trips_per_s_max,
-            reached_share: per_million(reached / round_trips_per_s_max),
-            floor_us_per_round_trip: calibration.floor_us(),
-        })
-    }
-}
-
 /// Share of the workers' time in which a shell command blocked them. A command's time starts when its client's turn
 /// comes, so clients of one turn also count their waits for each other: an upper bound.
 fn shell_occupancy(work: &Work, workers: &[WorkerCondition]) -> f64 {
@@ -412,21 +194,6 @@ fn connecting_share(load: &Load) -> f64 {
     let all_s = f64::from(load.clients) * load.duration_s;
     let connecting_s = load.connecting.map_or(0.0, |connecting| connecting.total_s);
     if all_s > 0.0 { (connecting_s / all_s).min(1.0) } else { 0.0 }
-}
-
-/// Saturates; larger numbers do not occur.
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// Nanoseconds as microseconds, rounded to the nanosecond.
-fn us(ns: f64) -> f64 {
-    round_to_ns(ns / NANOSECONDS_PER_MICROSECOND)
-}
-
-/// A share, rounded to the precision of the measurement.
-fn per_million(share: f64) -> f64 {
-    (share * 1e6).round() / 1e6
 }
 
 const NANOSECONDS_PER_SECOND: f64 = 1e9;

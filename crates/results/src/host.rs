@@ -1,10 +1,11 @@
 //! Properties of the client's host, from `/proc`, `/etc/os-release` and `uname`. Unknown properties are `None`, because
 //! they must not prevent a run. `cli` calls this once per run.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::cpus_allowed;
+use crate::system_files::{memory_bytes, read, value};
 
 /// The host of pgmeter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,21 +43,10 @@ impl Host {
             cpu_available: std::thread::available_parallelism()
                 .ok()
                 .and_then(|n| u32::try_from(n.get()).ok()),
-            cpus_allowed: crate::cpus_allowed(std::process::id()),
+            cpus_allowed: cpus_allowed(std::process::id()),
             memory_bytes: memory_bytes(&read("/proc/meminfo")),
         }
     }
-}
-
-/// The text of a small system file; empty if it cannot be read.
-pub(crate) fn read(path: impl AsRef<Path>) -> String {
-    std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
-}
-
-/// The value of the first line `key<separator>value`.
-fn value<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
-    let mut pairs = text.lines().filter_map(|line| line.split_once(separator));
-    pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
 }
 
 fn cpu_model(cpuinfo: &str) -> Option<String> {
@@ -69,11 +59,6 @@ fn cpu_count(cpuinfo: &str) -> Option<u32> {
     let processors =
         cpuinfo.lines().filter(|line| line.split(':').next().is_some_and(|key| key.trim() == "processor"));
     u32::try_from(processors.count()).ok().filter(|&count| count > 0)
-}
-
-pub(crate) fn memory_bytes(meminfo: &str) -> Option<u64> {
-    let kibibytes: u64 = value(meminfo, "MemTotal", ':')?.strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
 }
 
 fn os_name(os_release: &str) -> Option<String> {
@@ -101,12 +86,6 @@ mod tests {
         let arm = "processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\n";
         assert_eq!((cpu_count(arm), cpu_model(arm)), (Some(1), None));
         assert_eq!((cpu_count(""), cpu_model("")), (None, None));
-    }
-
-    #[test]
-    fn memory_is_given_in_bytes() {
-        assert_eq!(memory_bytes("MemFree: 1 kB\nMemTotal:       24576 kB\n"), Some(24_576 * 1024));
-        assert_eq!(memory_bytes("MemTotal: many\n"), None);
     }
 
     #[test]

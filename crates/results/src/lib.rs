@@ -11,7 +11,9 @@
 
 mod action;
 mod fault;
+mod measured;
 mod record;
+mod status;
 
 mod plan;
 
@@ -24,6 +26,7 @@ mod regression;
 mod environment;
 
 mod host;
+mod system_files;
 
 mod conditions;
 
@@ -34,6 +37,8 @@ mod process_stat;
 
 mod transaction_errors;
 
+mod times;
+
 mod summary;
 
 mod stalls;
@@ -43,6 +48,7 @@ mod endings;
 mod outages;
 
 mod generator;
+mod workers;
 
 mod rank;
 
@@ -61,6 +67,8 @@ mod block_sources;
 
 mod replication;
 
+mod standby_figures;
+
 mod warning;
 
 mod warnings;
@@ -76,7 +84,10 @@ mod kept_text;
 mod load_watch;
 
 mod safe_text;
+
+mod processor_use;
 mod server_limit;
+mod server_resource;
 
 mod secrets;
 mod self_test;
@@ -91,6 +102,7 @@ mod read;
 
 mod upgrade;
 
+mod entry_id;
 mod store;
 
 mod error;
@@ -100,7 +112,7 @@ pub use allowance::{cpus_allowed, memory_allowed};
 pub use annotation::{Annotation, Label, Note};
 pub use block_sources::BlockSources;
 pub use calendar::{UtcTime, unix_now};
-pub use calibration::{Calibration, Level};
+pub use calibration::{Calibration, CalibrationUsed, Level};
 pub use comparison::{
     COMPARISON_SCHEMA, Checkpoints, ComparedBlock, ComparedPair, ComparedSide, ComparisonMethod,
     ComparisonRecord, ComparisonStatus, DrawnAnew, UnjudgedMetric,
@@ -110,19 +122,18 @@ pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
 pub use confidence::{Confidence, Drift, DriftMeaning, Estimate, SteadyEvidence, SteadyMetric, SteadyState};
 pub use disk::{Disk, DiskHolds, FlushTime};
 pub use endings::{OtherEndings, TimesOfAll};
+pub use entry_id::{EntryId, EntryKind};
 pub use environment::{
     BuildFingerprint, ConnectionInUse, Environment, ServerFacts, Settings, TlsInUse, TransportInUse,
 };
 pub use error::ResultsError;
 pub use fault::{Fault, FaultCourse, FaultKind, ShutdownMode};
-pub use generator::{
-    CalibrationUsed, CommandTimes, EventLoop, EventLoopName, Generator, HeldBack, Introspection, Lateness,
-    Work, WorkerCondition,
-};
+pub use generator::{Generator, Introspection};
 pub use host::Host;
 pub use intervals::{EncodedDistribution, Interval, IntervalScript};
 pub use kept_text::KeptText;
 pub use load_watch::{LoadPause, LoadPauses, LoadStop, LoadWatch, WatchReason};
+pub use measured::Measured;
 pub use observation::{
     Ceiling, CeilingBasis, CounterRow, CounterTable, CpuOwner, Event, EventKind, FlushSharing, FlushSource,
     LockEnd, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction, ReadSource, ServerSample,
@@ -136,17 +147,18 @@ pub use plan::{Connection, Contention, PerMinute, Plan, Script, Target};
 pub use pooler::{Pooler, PoolerFigures, PoolerSample, SessionFeature};
 pub use process_stat::ProcessStat;
 pub use rank::{Rank, RankClock, RankMeasured};
-pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status, Tables};
+pub use record::{PgmeterBuild, Record, SCHEMA_VERSION, Tables};
 pub use regression::{QueryRegression, Regressions};
 pub use relations::{Index, Relation, RelationKind, Relations, StatementPlace};
-pub use replication::{LagSample, LagValue, StaleSession, Staleness, StandbyFigures, StandbyLag};
+pub use replication::{LagSample, LagValue, StaleSession, Staleness, StandbyLag};
 pub use rules::{CheckFindings, DrawnRows};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::{is_secret_name, secret_ranges};
 pub use self_test::{Check, ClockFigures, Grade, SelfTest};
-pub use server_limit::{ServerResource, is_block_io};
+pub use server_resource::{ServerResource, is_block_io};
 pub use service_level::ServiceLevel;
 pub use stalls::{Stall, Stalls};
+pub use standby_figures::StandbyFigures;
 pub use stats::AttemptOutcome;
 pub use stats::comparison::{
     ComparedFigure, ComparedMetric, ComparisonDecision, CrossoverEffect, MetricFinding, MetricNoise,
@@ -155,18 +167,20 @@ pub use stats::comparison::{
 pub use stats::goals::{Goal, GoalResult, GoalStop, GoalTally, GoalVerdict};
 pub use stats::rules::{Rule, RuleResult, RuleVerdict};
 pub use stats::{Copied, Counts, Failures, Limit, PartitionMethod, PoolMode, Protocol, ResultFormat};
+pub use status::Status;
 pub use steps::{
     AnswerCheck, QuerySetPlan, RegressionPlan, RegressionSide, STEPS_SCHEMA_VERSION, StepBuffers, StepResult,
     StepTime, StepsRecord, StreamResult,
 };
 pub use store::{
-    ChangedDatabase, ComparisonLine, DEFAULT_STORE, Entry, EntryId, EntryKind, Execution, ExperimentLine,
-    ExperimentRow, Found, ImportEvent, ImportTotals, Imported, LeftChange, ListFilter, MadeObject,
-    NewDirectories, PlannedTrial, QuerySetLine, RENEWAL, Removed, RunLine, RunStatus, Store,
-    StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialFigures, TrialOfRun, TrialRow, TrialStatus,
-    UnfinishedExperiment, entries_json, find, find_entry, records_in,
+    ChangedDatabase, ComparisonLine, DEFAULT_STORE, Entry, Execution, ExperimentLine, ExperimentRow, Found,
+    ImportEvent, ImportTotals, Imported, LeftChange, ListFilter, MadeObject, NewDirectories, PlannedTrial,
+    QuerySetLine, RENEWAL, Removed, RunLine, RunStatus, Store, StoredExperiment, StoredRun, StoredTrial,
+    TableSizes, TrialFigures, TrialOfRun, TrialRow, TrialStatus, UnfinishedExperiment, entries_json, find,
+    find_entry, records_in,
 };
-pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary, TrafficPerTransaction};
+pub use summary::{CommandSummary, ScriptSummary, Summary, TrafficPerTransaction};
+pub use times::{Connecting, Lag, Latency};
 pub use transaction_errors::{ErrorCounts, TransactionError, TransactionErrors};
 pub use verdict::{BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Verdict};
 pub use verification::{
@@ -175,4 +189,5 @@ pub use verification::{
 };
 pub use warning::{ComparedFact, FailedCheck, LimitedRank, Severity, StallEffect, Warning};
 pub use warnings::{warnings, warnings_of_comparison};
+pub use workers::{CommandTimes, EventLoop, EventLoopName, HeldBack, Lateness, Work, WorkerCondition};
 pub use write::write_copy;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use stats::{Counts, ScriptStats};
 
 use crate::generator::Load;
-use crate::summary::cpu_us_per_transaction;
-use crate::{Connecting, Generator, Host, Introspection, Lag, Latency, LimitedBy, Plan, Summary, Verdict};
+use crate::workers::cpu_us_per_transaction;
+use crate::{Connecting, Generator, Host, Introspection, Lag, Latency, LimitedBy, Plan, Verdict};
 
 /// A load generator of a distributed run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,20 +123,10 @@ impl Rank {
     }
 }
 
-impl Summary {
-    /// The rank with the worst verdict, the first of several; `None` unless the run was distributed.
-    pub fn worst_rank(&self) -> Option<&Rank> {
-        let judged = self.ranks.iter().filter_map(|rank| Some((rank, rank.verdict()?.limit)));
-        judged.min_by_key(|(_, limit)| severity(*limit)).map(|(rank, _)| rank)
-    }
-
-    /// The number of threads of all load generators.
-    pub fn workers(&self, plan: &Plan) -> u64 {
-        match self.ranks.is_empty() {
-            true => u64::from(plan.workers),
-            false => self.ranks.iter().map(|rank| u64::from(rank.workers)).sum(),
-        }
-    }
+/// The rank with the worst verdict, the first of several.
+pub(crate) fn worst(ranks: &[Rank]) -> Option<&Rank> {
+    let judged = ranks.iter().filter_map(|rank| Some((rank, rank.verdict()?.limit)));
+    judged.min_by_key(|(_, limit)| severity(*limit)).map(|(rank, _)| rank)
 }
 
 /// Position of a limit among the verdicts on the ranks, the worst first: the server is the limit of the run only if no

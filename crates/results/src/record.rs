@@ -2,20 +2,16 @@
 //! Not how it gets to the disk (`write`, `read`) nor what is shown of it (`report`).
 //! Made by `cli` from the engine's outcome.
 
-use std::time::Duration;
-
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use stats::{PartitionMethod, Scale};
 
-use crate::confidence;
 use crate::safe_text::indented;
 use crate::upgrade::RECORD;
 use crate::{
-    Annotation, CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Observation,
-    Plan, Rank, RankMeasured, Relations, SafeText, ServiceLevel, Severity, Summary, UtcTime, Verification,
-    Warning,
+    Annotation, Environment, Interval, Measured, Observation, Plan, Rank, Relations, ServiceLevel, Severity,
+    Status, Summary, UtcTime, Verification, Warning,
 };
 
 /// The schema that this version writes, and the newest it reads.
@@ -95,46 +91,6 @@ impl PgmeterBuild {
     }
 }
 
-/// How a run ended: `"complete"`, `"interrupted"` or `{"failed": {"reason": "…"}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// It ran as long as it was asked to.
-    Complete,
-    /// The user stopped it.
-    Interrupted,
-    /// It could not go on.
-    Failed {
-        /// Why, in one sentence.
-        reason: SafeText,
-    },
-}
-
-/// What the engine measured, as it comes out of it.
-#[derive(Clone, Debug)]
-pub struct Measured<'a> {
-    /// The statistics of the run.
-    pub summary: &'a stats::Summary,
-    /// Where nothing was completed in the measured time; `None` if nobody looked.
-    pub gaps: Option<&'a stats::Gaps>,
-    /// The same over time, in order; stored as they came, since a long run's would not fit in memory.
-    pub intervals: Vec<Interval>,
-    /// From where measuring began until the last client was done.
-    pub elapsed: Duration,
-    /// The single commands of each script, in the plan's order; empty if they were not looked at.
-    pub commands: Vec<Vec<CommandSummary>>,
-    /// The connecting, if each transaction had a connection of its own.
-    pub connecting: Option<Connecting>,
-    /// User and system CPU time of the workers during the measured time.
-    pub client_cpu: Option<Duration>,
-    /// Time until all clients were connected.
-    pub connection_time: Option<Duration>,
-    /// What is known of the generator itself.
-    pub introspection: Option<Introspection<'a>>,
-    /// The load generators of a distributed run, in order; empty if one process made the load.
-    pub ranks: Vec<RankMeasured<'a>>,
-}
-
 impl Record {
     /// The record of a run that started at `started_at`. Warnings are added by the caller.
     pub fn new(
@@ -146,7 +102,7 @@ impl Record {
         measured: Measured<'_>,
     ) -> Record {
         let mut summary = Summary::of(&measured, &plan);
-        confidence::fill(&mut summary, &measured.intervals, plan.rate_tps);
+        summary.add_confidence(&measured.intervals, plan.rate_tps);
         summary.service_level = ServiceLevel::new(&plan, &status, &summary.counts);
         let ranks = &measured.ranks;
         let rank = |rank| Rank::new(rank, ranks.len(), &plan, [summary.duration_s, summary.tail_s]);
@@ -154,7 +110,7 @@ impl Record {
         summary.generator = measured
             .introspection
             .as_ref()
-            .and_then(|introspection| Generator::of_run(introspection, &plan, &summary, &environment.host));
+            .and_then(|introspection| summary.generator_of_run(introspection, &plan, &environment.host));
         Record {
             schema_version: SCHEMA_VERSION,
             pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Distribution, GAP_MIN, Gaps, LongGaps, ScriptStats};
 
-use crate::{Connecting, Latency, Measured, Plan};
+use crate::{Connecting, Latency};
 
 /// Stalls of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,14 +46,6 @@ const TIMES_P999: u32 = 10;
 const LONG: Duration = Duration::from_secs(1);
 /// … unless this multiple of the median response time is longer.
 const TIMES_MEDIAN: u32 = 3;
-/// Minimum relative difference at which an alternative figure is shown as well.
-const CHANGE_MAX: f64 = 0.1;
-
-/// True if two figures differ by more than 10 % of the smaller one.
-pub(crate) fn differ(one: f64, other: f64) -> bool {
-    one.max(other) > one.min(other) * (1.0 + CHANGE_MAX)
-}
-
 /// The lower of the two thresholds: p99.9 may be raised by the stall itself, or be far below a second.
 /// that is far below a second hides it.
 fn threshold(response: &Distribution) -> Duration {
@@ -73,12 +65,15 @@ fn allowance(connecting: Connecting) -> Duration {
 
 /// The stalls of a run, and for a closed loop with stalls the response times including the transactions that the stalls
 /// kept from starting. `None` if not recorded.
-pub(crate) fn of(measured: &Measured<'_>, plan: &Plan) -> (Option<Stalls>, Option<Latency>) {
-    let (Some(gaps), summary) = (measured.gaps, measured.summary) else { return (None, None) };
-    let threshold =
-        threshold(&summary.total.response) + measured.connecting.map_or(Duration::ZERO, allowance);
+pub(crate) fn of(
+    summary: &stats::Summary,
+    gaps: Option<&Gaps>,
+    connecting: Option<Connecting>,
+    is_closed: bool,
+) -> (Option<Stalls>, Option<Latency>) {
+    let Some(gaps) = gaps else { return (None, None) };
+    let threshold = threshold(&summary.total.response) + connecting.map_or(Duration::ZERO, allowance);
     let long = gaps.longer_than(threshold);
-    let is_closed = plan.rate_tps.is_none();
     // A stall may reach into the tail.
     let whole = summary.duration.saturating_add(summary.tail);
     let with_stalls =
@@ -117,19 +112,6 @@ fn with_stalls(
     stalled.for_each(|(lowest, _, count)| base.record_times(Duration::from_nanos(lowest), count));
     let per_s = completed as f64 / outside_s;
     Latency::of(&stats::with_stalls(&base, &long.longest, per_s, gaps.last_start()))
-}
-
-impl Latency {
-    /// The percentiles that are shown, and the maximum, by name.
-    pub fn percentiles(&self) -> [(&'static str, f64); 6] {
-        let Latency { mean: _, stddev: _, min: _, p50, p90, p95, p99, p999, max } = *self;
-        [("p50", p50), ("p90", p90), ("p95", p95), ("p99", p99), ("p99.9", p999), ("the maximum", max)]
-    }
-
-    /// Whether a percentile of `other` differs from the same of this by more than 10 %.
-    pub fn differs_from(&self, other: &Latency) -> bool {
-        self.percentiles().iter().zip(other.percentiles()).any(|((_, one), (_, other))| differ(*one, other))
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! The statistics of a run in the record: in microseconds, with names that are part of the format.
-//! Made from `stats::Summary`; `intervals` has the histograms.
-
-use std::time::Duration;
+//! `measured` makes it from `stats::Summary`; `intervals` has the histograms.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,9 +7,13 @@ use stats::goals::{GoalResult, GoalStop};
 use stats::rules::RuleResult;
 use stats::{Copied, Counts};
 
+use crate::confidence::Series;
+use crate::generator::Load;
+use crate::times::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
 use crate::{
-    ActionResult, Confidence, Generator, LoadPauses, LoadStop, Measured, OtherEndings, Outages, Plan, Pooler,
-    Rank, SafeText, ServiceLevel, Stalls, SteadyState, TimesOfAll, TransactionErrors, stalls,
+    ActionResult, Confidence, Connecting, Generator, Host, Interval, Introspection, Lag, Latency, LoadPauses,
+    LoadStop, OtherEndings, Outages, Plan, Pooler, Rank, SafeText, ServiceLevel, Stalls, SteadyState,
+    TimesOfAll, TransactionErrors, endings, rank,
 };
 
 /// The statistics of a run.
@@ -149,14 +151,6 @@ pub struct CommandSummary {
     pub copied: Option<Copied>,
 }
 
-/// Lateness of the start of transactions, in microseconds.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)] // the names say it all
-pub struct Lag {
-    pub mean: f64,
-    pub max: f64,
-}
-
 /// The mean exchange of a transaction that succeeded or failed. Connecting and the overhead of TLS and the network are
 /// not in it.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -169,89 +163,7 @@ pub struct TrafficPerTransaction {
     pub received_bytes: f64,
 }
 
-/// Time for connections, with a connection per transaction.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Connecting {
-    /// Connections established.
-    pub connects: u64,
-    /// Seconds spent connecting and disconnecting, summed over the clients.
-    pub total_s: f64,
-}
-
-/// A distribution of latencies in microseconds, to the nanosecond; quantiles have three significant digits.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)] // the names say it all
-pub struct Latency {
-    pub mean: f64,
-    /// Standard deviation of the population.
-    pub stddev: f64,
-    pub min: f64,
-    pub p50: f64,
-    pub p90: f64,
-    pub p95: f64,
-    pub p99: f64,
-    pub p999: f64,
-    pub max: f64,
-}
-
 impl Summary {
-    /// The summary for the record; [`crate::Record::new`] adds the generator.
-    pub fn of(measured: &Measured<'_>, plan: &Plan) -> Summary {
-        let Measured { summary, elapsed, commands, connecting, client_cpu, .. } = measured;
-        let (stalls, response_with_stalls_us) = stalls::of(measured, plan);
-        let per_script = |(index, script): (usize, &crate::Script)| {
-            let stats = summary.scripts.get(index)?;
-            Some(ScriptSummary {
-                name: script.name.clone(),
-                tps: summary.tps_of(stats),
-                counts: stats.counts,
-                response_us: Latency::of(&stats.response),
-                service_us: Latency::of(&stats.service),
-                all_us: TimesOfAll::of(stats),
-                confidence: Confidence::default(),
-                traffic_per_transaction: TrafficPerTransaction::of(stats),
-                commands: commands.get(index).cloned().unwrap_or_default(),
-            })
-        };
-        let total = &summary.total;
-        Summary {
-            duration_s: summary.duration.as_secs_f64(),
-            tail_s: summary.tail.as_secs_f64(),
-            elapsed_s: elapsed.as_secs_f64(),
-            tps: summary.tps(),
-            counts: total.counts,
-            response_us: Latency::of(&total.response),
-            service_us: Latency::of(&total.service),
-            lag_us: Lag::of(total),
-            late_or_skipped_share: plan.latency_limit_us.map(|_| total.counts.late_or_skipped_share()),
-            other_endings: OtherEndings::of(total),
-            stalls,
-            response_with_stalls_us,
-            connecting: *connecting,
-            client_cpu_us_per_transaction: client_cpu.and_then(|cpu| {
-                let workers = measured.introspection.as_ref().map_or(1, |it| it.health.len());
-                cpu_us_per_transaction(cpu, summary.duration.as_secs_f64(), workers, &total.counts)
-            }),
-            traffic_per_transaction: TrafficPerTransaction::of(total),
-            generator: None,
-            ranks: Vec::new(),
-            confidence: Confidence::default(),
-            steady_state: None,
-            until_reached: None,
-            service_level: None,
-            errors: None,
-            goals: Vec::new(),
-            goal_stop: None,
-            pauses: None,
-            watch_stop: None,
-            pooler: None,
-            outages: None,
-            actions: Vec::new(),
-            rules: Vec::new(),
-            scripts: plan.scripts.iter().enumerate().filter_map(per_script).collect(),
-        }
-    }
-
     /// Adds the pauses of the load. A period without a completed transaction that a pause made is no stall of the server,
     /// and no correction for stalls may assume that transactions should have started in it.
     pub fn add_pauses(&mut self, pauses: LoadPauses) {
@@ -269,6 +181,76 @@ impl Summary {
         self.pauses = Some(pauses);
     }
 
+    /// Adds the parts that require the intervals: confidence intervals, and whether the run was steady.
+    pub(crate) fn add_confidence(&mut self, intervals: &[Interval], rate_tps: Option<f64>) {
+        let end_s = self.duration_s;
+        let whole = Series::of(intervals, None, end_s);
+        self.confidence = whole.confidence(self.tps, self.response_us, self.service_us);
+        if let (Some(rate_tps), Some(tps)) = (rate_tps, &mut self.confidence.tps) {
+            // No more transactions can succeed than are scheduled.
+            tps.high = tps.high.min(rate_tps.max(self.tps));
+        }
+        self.steady_state = Some(whole.steady_state());
+        for (index, script) in self.scripts.iter_mut().enumerate() {
+            let series = Series::of(intervals, Some(index), end_s);
+            script.confidence = series.confidence(script.tps, script.response_us, script.service_us);
+        }
+    }
+
+    /// The load generator of the run; `None` without measurements of workers. Of a distributed run, the introspection is
+    /// that of all ranks together, and the verdict is the worst one of the ranks.
+    pub(crate) fn generator_of_run(
+        &self,
+        introspection: &Introspection<'_>,
+        plan: &Plan,
+        host: &Host,
+    ) -> Option<Generator> {
+        let load = Load {
+            clients: plan.clients,
+            rate_tps: plan.rate_tps,
+            duration_s: self.whole_s(),
+            counts: self.counts,
+            response_us: self.response_us,
+            connecting: self.connecting,
+            cpu_available: host.cpu_available,
+        };
+        if self.ranks.is_empty() {
+            return Generator::new(introspection, &load);
+        }
+        // A calibration is of one host.
+        let introspection = Introspection { calibration: None, ..introspection.clone() };
+        let mut generator = Generator::new(&introspection, &load)?;
+        (0_u32..).zip(&mut generator.workers).for_each(|(number, worker)| worker.worker = number);
+        if let Some(verdict) = self.worst_rank().and_then(Rank::verdict) {
+            generator.verdict = verdict.clone();
+        }
+        Some(generator)
+    }
+
+    /// The rank with the worst verdict, the first of several; `None` unless the run was distributed.
+    pub fn worst_rank(&self) -> Option<&Rank> {
+        rank::worst(&self.ranks)
+    }
+
+    /// The number of threads of all load generators.
+    pub fn workers(&self, plan: &Plan) -> u64 {
+        match self.ranks.is_empty() {
+            true => u64::from(plan.workers),
+            false => self.ranks.iter().map(|rank| u64::from(rank.workers)).sum(),
+        }
+    }
+
+    /// The response times that reports show: of all transactions that were due, however they ended. `None` if none
+    /// succeeded.
+    pub fn response_of_all_us(&self) -> Option<Latency> {
+        endings::of_all(self.response_us, self.other_endings.all_us)
+    }
+
+    /// The response times of the succeeded transactions, if those that did not succeed change a figure by more than 10 %.
+    pub fn response_of_succeeded_us(&self) -> Option<Latency> {
+        endings::changed(self.response_us, self.other_endings.all_us)
+    }
+
     /// Measured seconds with the tail, in which all transactions ended.
     pub fn whole_s(&self) -> f64 {
         self.duration_s + self.tail_s
@@ -283,32 +265,16 @@ impl Summary {
     }
 }
 
-/// A worker that has nothing to do wakes ten times a second. This takes a small part of its CPU time if it executed at
-/// least this number of transactions per second, or ran for at least this share of the time.
-const WORKER_TPS_MIN: f64 = 20.0;
-const RAN_SHARE_MIN: f64 = 0.02;
+impl ScriptSummary {
+    /// The same for one script.
+    pub fn response_of_all_us(&self) -> Option<Latency> {
+        endings::of_all(self.response_us, self.all_us)
+    }
 
-/// Over all finished transactions: a failed transaction costs the client as much as a succeeded one, a skipped one
-/// costs nothing. `None` if it is too little to measure.
-pub(crate) fn cpu_us_per_transaction(
-    cpu: Duration,
-    duration_s: f64,
-    workers: usize,
-    counts: &Counts,
-) -> Option<f64> {
-    let ran = counts.succeeded + counts.failed;
-    let workers_s = duration_s * workers as f64;
-    let is_measurable =
-        ran as f64 >= WORKER_TPS_MIN * workers_s || cpu.as_secs_f64() >= RAN_SHARE_MIN * workers_s;
-    (ran > 0 && is_measurable).then(|| round_to_ns(cpu.as_secs_f64() * MICROSECONDS_PER_SECOND / ran as f64))
-}
-
-const MICROSECONDS_PER_SECOND: f64 = 1e6;
-pub(crate) const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
-
-/// Microseconds, rounded to the nanosecond: the measurements have no more digits.
-pub(crate) fn round_to_ns(us: f64) -> f64 {
-    (us * NANOSECONDS_PER_MICROSECOND).round() / NANOSECONDS_PER_MICROSECOND
+    /// The same for one script.
+    pub fn response_of_succeeded_us(&self) -> Option<Latency> {
+        endings::changed(self.response_us, self.all_us)
+    }
 }
 
 impl CommandSummary {
@@ -333,24 +299,9 @@ impl CommandSummary {
     }
 }
 
-impl Lag {
-    /// The lag of the succeeded transactions; `None` without any. Lag is response time minus service time, so its sum
-    /// is the difference of their sums.
-    pub(crate) fn of(stats: &stats::ScriptStats) -> Option<Lag> {
-        let (response_ns, service_ns) = (stats.response.moments().sum_ns, stats.service.moments().sum_ns);
-        let count = stats.counts.succeeded;
-        (count > 0).then(|| Lag {
-            mean: round_to_ns(
-                response_ns.saturating_sub(service_ns) as f64 / count as f64 / NANOSECONDS_PER_MICROSECOND,
-            ),
-            max: stats.lag_max_ns as f64 / NANOSECONDS_PER_MICROSECOND,
-        })
-    }
-}
-
 impl TrafficPerTransaction {
     /// `None` without transactions that succeeded or failed.
-    fn of(stats: &stats::ScriptStats) -> Option<TrafficPerTransaction> {
+    pub(crate) fn of(stats: &stats::ScriptStats) -> Option<TrafficPerTransaction> {
         let stats::Traffic { round_trips, sent_bytes, received_bytes } = stats.traffic;
         let ended = stats.counts.succeeded.saturating_add(stats.counts.failed);
         // Rounded as other means: more digits say nothing.
@@ -359,26 +310,6 @@ impl TrafficPerTransaction {
             round_trips: mean(round_trips),
             sent_bytes: mean(sent_bytes),
             received_bytes: mean(received_bytes),
-        })
-    }
-}
-
-impl Latency {
-    /// The statistics of a distribution; `None` if it is empty.
-    // 2⁵³ ns are 104 days.
-    pub fn of(distribution: &stats::Distribution) -> Option<Latency> {
-        let exact_us = |ns: u64| ns as f64 / NANOSECONDS_PER_MICROSECOND;
-        let quantile_us = |q: f64| distribution.quantile_ns(q).map(exact_us);
-        Some(Latency {
-            mean: round_to_ns(distribution.mean_ns()? / NANOSECONDS_PER_MICROSECOND),
-            stddev: round_to_ns(distribution.stddev_ns()? / NANOSECONDS_PER_MICROSECOND),
-            min: exact_us(distribution.min_ns()?),
-            p50: quantile_us(0.5)?,
-            p90: quantile_us(0.9)?,
-            p95: quantile_us(0.95)?,
-            p99: quantile_us(0.99)?,
-            p999: quantile_us(0.999)?,
-            max: exact_us(distribution.max_ns()?),
         })
     }
 }

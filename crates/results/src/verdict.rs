@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::evidence::{BusiestWorker, Evidence, GeneratorRemedy, NetworkSource};
-use crate::generator::{CalibrationUsed, CommandTimes, HeldBack, Lateness, WorkerCondition};
-use crate::{Latency, ServerResource};
+use crate::workers::{CommandTimes, HeldBack, Lateness, WorkerCondition};
+use crate::{CalibrationUsed, Latency, ServerResource};
 
 /// What limited a run, and the evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

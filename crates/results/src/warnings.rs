@@ -2,10 +2,11 @@
 //! record is made. Reports of several runs call [`warnings_of_comparison`].
 
 use crate::observation::{Event, EventKind};
-use crate::stalls::differ;
+use crate::processor_use::{OTHERS_SHARE_MAX, backends_running, others_share, pooler_cpu_share};
+use crate::times::differ;
 use crate::{
-    BusyCpus, ComparedFact, Conditions, ConnectionInUse, DiskHolds, LimitedRank, ProcessorShares, Record,
-    SafeText, Script, ServerFacts, StallEffect, Stalls, Status, WaitMethod, Warning,
+    ComparedFact, Conditions, ConnectionInUse, DiskHolds, LimitedRank, Record, SafeText, Script, ServerFacts,
+    StallEffect, Stalls, Status, WaitMethod, Warning,
 };
 
 /// The rules in the order of output; severe warnings first.
@@ -100,11 +101,6 @@ const POOLER_BUSY: f64 = 0.9;
 fn pooler_busy(record: &Record) -> Option<Warning> {
     let cpu_share = pooler_cpu_share(record)?;
     (cpu_share >= POOLER_BUSY).then_some(Warning::PoolerBusy { cpu_share })
-}
-
-/// CPU time of the pooler ÷ measured time.
-fn pooler_cpu_share(record: &Record) -> Option<f64> {
-    record.summary.pooler.as_ref()?.figures.as_ref()?.cpu_share
 }
 
 /// Whether a script contains one of these words, ignoring case and comments.
@@ -232,9 +228,6 @@ impl Conditions {
     }
 }
 
-/// Share of CPU time of other programs above which a warning is given.
-const OTHERS_SHARE_MAX: f64 = 0.15;
-
 /// Load average per CPU before the run above which other programs are assumed. pgmeter's own preceding work, such as
 /// loading tables, stays below it.
 const LOAD_PER_PROCESSOR_MAX: f64 = 0.75;
@@ -245,36 +238,6 @@ fn other_programs(record: &Record) -> Option<Warning> {
     }
     let cpus = record.environment.host.cpu_count.filter(|&count| count > 0)?;
     record.environment.conditions.busy_before(cpus)
-}
-
-/// CPU use, if client and server share a host whose CPUs were full, and other programs took a part of them.
-pub(crate) fn full_beside_others(record: &Record) -> Option<BusyCpus> {
-    let busy_share = record.environment.conditions.processors?.busy;
-    let others_share = others_share(record).filter(|&share| share > OTHERS_SHARE_MAX)?;
-    record.environment.has_full_processors().then_some(BusyCpus { busy_share, others_share })
-}
-
-/// Share of CPU time used by neither pgmeter nor the server; `None` if unknown.
-fn others_share(record: &Record) -> Option<f64> {
-    let ProcessorShares { busy, own, .. } = record.environment.conditions.processors?;
-    if !record.environment.connection.as_ref()?.same_host {
-        return Some((busy - own).max(0.0));
-    }
-    let processors = f64::from(record.environment.host.cpu_count.filter(|&count| count > 0)?);
-    // A pooler that pgmeter started is on this host too, with a server that pgmeter started.
-    let pooler = pooler_cpu_share(record).unwrap_or(0.0) / processors;
-    Some((busy - own - backends_running(record)? / processors - pooler).max(0.0))
-}
-
-/// Mean number of running backends of the benchmark, by their CPU time.
-pub(crate) fn backends_running(record: &Record) -> Option<f64> {
-    let observation = record.observation.as_ref()?;
-    let Some(per_transaction_us) = observation.per_transaction.cpu_us() else {
-        return observation.waits.as_ref()?.running_backends;
-    };
-    let ran = record.summary.counts.succeeded + record.summary.counts.failed;
-    let duration_us = record.summary.whole_s() * 1e6;
-    (duration_us > 0.0).then(|| per_transaction_us * ran as f64 / duration_us)
 }
 
 /// Mean number of backends sampled in states that use CPU time: running, or I/O other than a flush, because reads from

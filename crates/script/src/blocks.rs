@@ -1,38 +1,8 @@
 //! Blocks: `\if`, `\elif`, `\else`, `\endif`, and `\repeat`, `\endrepeat`. Checks their nesting and computes the jumps.
 //! Both are done once after parsing, so that the engine only follows indexes. Called by `program`.
 
-use crate::error::{EvaluationError, ParseErrorKind};
-use crate::expression::{Expression, Scope};
-use crate::program::{Command, CommandKind};
-
-/// The condition of `\if` or `\elif`, with its jumps.
-#[derive(Debug)]
-pub struct Condition {
-    /// Index of the next `\elif`, `\else` or `\endif` of the same `\if`.
-    pub next: usize,
-    /// Index of its `\endif`.
-    pub end: usize,
-    expression: Expression,
-}
-
-impl Condition {
-    /// A condition without jumps; see [`join`].
-    pub(crate) fn new(expression: Expression) -> Self {
-        Self { next: usize::MAX, end: usize::MAX, expression }
-    }
-
-    /// Whether its branch is executed: a true boolean, or a number other than zero; NULL is false.
-    pub fn holds(&self, scope: &mut Scope<'_>) -> Result<bool, EvaluationError> {
-        self.expression.datum(scope).map(|datum| datum.is_true())
-    }
-}
-
-/// `\else`, reached at the end of an executed branch.
-#[derive(Debug)]
-pub struct Else {
-    /// Index of its `\endif`.
-    pub end: usize,
-}
+use crate::command::{Command, CommandKind};
+use crate::error::ParseErrorKind;
 
 /// A block without its end so far.
 enum Open {

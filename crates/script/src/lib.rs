@@ -5,6 +5,7 @@
 //! UTF-8 is sent unchanged and may be part of a variable's name. [`Dialect::Extended`] lists additions to pgbench's
 //! language.
 
+mod command;
 mod dialect;
 mod program;
 mod scan;
@@ -16,6 +17,7 @@ mod meta;
 mod array;
 mod batch;
 mod blocks;
+mod condition;
 mod contention;
 mod copy;
 mod repeat;
@@ -39,7 +41,8 @@ mod error;
 
 pub use array::SetArray;
 pub use batch::Batch;
-pub use blocks::{Condition, Else};
+pub use command::{Command, CommandKind, Set};
+pub use condition::{Condition, Else};
 pub use contention::ContendedRows;
 pub use copy::{CopyFile, CopyRows, CopySource, RowPosition};
 pub use dialect::Dialect;
@@ -47,7 +50,7 @@ pub use error::{EvaluationError, ParseError, ParseErrorKind};
 pub use expression::{Expression, Scope};
 pub use hash::{hash_fnv1a, hash_murmur2};
 pub use permute::permute;
-pub use program::{Command, CommandKind, Program, Set, parse};
+pub use program::{Program, parse};
 pub use random::Random;
 pub use repeat::{EndRepeat, Repeat};
 pub use scan::{StatementWord, statement_words};

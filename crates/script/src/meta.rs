@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::array::SetArray;
 use crate::batch::Batch;
-use crate::blocks::{Condition, Else};
+use crate::command::{CommandKind, Set};
+use crate::condition::{Condition, Else};
 use crate::copy::{CopyFile, CopyRows, CopySource};
 use crate::dialect::Dialect;
 use crate::error::{Fault, ParseError, ParseErrorKind, shown};
 use crate::expression::{self, ARRAY, ARRAY_NOT_ALONE, Expression};
 use crate::number::is_c_space;
-use crate::program::{CommandKind, Set};
 use crate::repeat::{EndRepeat, Repeat};
 use crate::shell::{SetShell, Shell};
 use crate::sleep::{Sleep, Time, Unit};

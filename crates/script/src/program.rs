@@ -1,24 +1,18 @@
 //! A parsed script: commands in order, immutable, shared by all workers. `parse` splits the text into SQL with `scan`
-//! and meta commands with `meta`. The engine executes the commands.
+//! and meta commands with `meta`; `blocks` sets the jumps. The engine executes the commands.
 
 use std::sync::Arc;
 
-use crate::array::SetArray;
-use crate::batch::Batch;
-use crate::blocks::{self, Condition, Else};
+use crate::blocks;
+use crate::command::{Command, CommandKind};
 use crate::contention::ContendedRows;
 use crate::copy::CopySource;
 use crate::dialect::Dialect;
-use crate::error::{EvaluationError, ParseError, ParseErrorKind, shown};
-use crate::expression::{Expression, Scope};
+use crate::error::{ParseError, ParseErrorKind, shown};
 use crate::meta::{Meta, MetaText};
-use crate::repeat::{EndRepeat, Repeat};
 use crate::scan::{Stop, copies_from_stdin, scan};
-use crate::shell::{SetShell, Shell};
-use crate::sleep::Sleep;
 use crate::sql::{Attached, Sql};
-use crate::string::SetString;
-use crate::symbols::{Slot, Symbols};
+use crate::symbols::Symbols;
 
 /// Maximum length of the display text of an SQL command, in bytes.
 const DISPLAY_MAX: usize = 127;
@@ -286,77 +280,6 @@ impl Program {
                 return Err(ParseError { source: command.display.clone(), ..error });
             }
         }
-        Ok(())
-    }
-}
-
-/// One command of a script.
-#[derive(Debug)]
-pub struct Command {
-    /// First line in the file, from 1.
-    pub line: u32,
-    /// SQL: its first line, at most 127 bytes; a meta command: its whole text from the backslash.
-    pub display: Box<str>,
-    /// `SQL`, or the meta command's name as typed, such as `SET`.
-    pub name: Box<str>,
-    /// Its action.
-    pub kind: CommandKind,
-}
-
-/// Action of a command.
-#[derive(Debug)]
-pub enum CommandKind {
-    /// Send SQL.
-    Sql(Sql),
-    /// `\set`
-    Set(Set),
-    /// `\set name array(number, expression)`, extended dialect only
-    SetArray(SetArray),
-    /// `\set name 'text'`, `\set name random_string(…)`, `\set name random_element(…)`, extended dialect only
-    SetString(SetString),
-    /// `\sleep`
-    Sleep(Sleep),
-    /// `\if`: continues after it if the condition is true, otherwise at `next`.
-    If(Condition),
-    /// `\elif`: as `\if` after a false condition; at the end of an executed branch, continues at `end`.
-    Elif(Condition),
-    /// `\else`: continues after it after a false condition; at the end of an executed branch, continues at `end`.
-    Else(Else),
-    /// `\endif`
-    EndIf,
-    /// `\repeat`, extended dialect only: evaluates the number and executes the commands up to `end` that often.
-    Repeat(Repeat),
-    /// `\endrepeat`: continues after `start` while repetitions remain.
-    EndRepeat(EndRepeat),
-    /// `\setshell`
-    SetShell(SetShell),
-    /// `\shell`
-    Shell(Shell),
-    /// `\startpipeline`
-    StartPipeline,
-    /// `\syncpipeline`
-    SyncPipeline,
-    /// `\endpipeline`
-    EndPipeline,
-    /// `\batch`, extended dialect only
-    Batch(Batch),
-}
-
-/// `\set name expression`
-#[derive(Debug)]
-pub struct Set {
-    /// The variable that is assigned.
-    pub slot: Slot,
-    /// The assigned expression.
-    pub expression: Expression,
-}
-
-impl Set {
-    /// Evaluates and assigns.
-    #[inline]
-    pub fn execute(&self, scope: &mut Scope<'_>) -> Result<(), EvaluationError> {
-        let datum = self.expression.datum(scope)?;
-        scope.variables.set_datum(self.slot, datum);
         Ok(())
     }
 }

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::command::CommandKind;
 use crate::copy::CopySource;
 use crate::error::ParseError;
-use crate::program::{CommandKind, Program};
+use crate::program::Program;
 use crate::scan::bare_colons;
 use crate::symbols::{Slot, Symbols};
 

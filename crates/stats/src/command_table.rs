@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::distribution::{bucket_of, used};
-use crate::encoded::{COUNT_MAX, EncodedCommand, EncodedDistribution};
+use crate::encoded::{self, COUNT_MAX, EncodedDistribution};
 use crate::histogram::Histogram;
 use crate::{DecodeError, Distribution, Moments};
 
@@ -175,6 +175,19 @@ impl CommandStats {
             }
         }
     }
+}
+
+/// A command's statistics as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct EncodedCommand {
+    #[serde(with = "encoded::moments")]
+    completed: Moments,
+    failures: u64,
+    retries: u64,
+    copied: Copied,
+    /// The latencies; `None` if the command has no histogram.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    latencies: Option<EncodedDistribution>,
 }
 
 impl Serialize for CommandStats {

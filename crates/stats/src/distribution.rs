@@ -4,15 +4,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::histogram::{Bucket, Histogram};
+use crate::histogram::{Bucket, HIGHEST_TRACKED_NS, Histogram};
 use crate::timestamp::saturating_nanos;
 use crate::v2::{self, DecodeError, Decoded};
-
-/// The longest latency that the histogram resolves: 24 hours, in nanoseconds.
-pub const HIGHEST_TRACKED_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
-
-/// Significant decimal digits of quantiles.
-pub(crate) const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// A distribution of latencies in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]

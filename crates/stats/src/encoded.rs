@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::v2::{read_varint, write_varint};
 use crate::{
-    Completions, Copied, Counts, DecodeError, Distribution, DueSkips, Interval, Moments, ScriptStats,
-    Timestamp, Traffic,
+    Completions, Counts, DecodeError, Distribution, DueSkips, Interval, Moments, ScriptStats, Timestamp,
+    Traffic,
 };
 
 /// Larger counts are refused, so that the sums over a run cannot overflow. A machine makes fewer transactions in a year.
@@ -350,19 +350,6 @@ impl Completions {
         }
         Ok(())
     }
-}
-
-/// A command's statistics as text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct EncodedCommand {
-    #[serde(with = "moments")]
-    pub(crate) completed: Moments,
-    pub(crate) failures: u64,
-    pub(crate) retries: u64,
-    pub(crate) copied: Copied,
-    /// The latencies; `None` if the command has no histogram.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) latencies: Option<EncodedDistribution>,
 }
 
 #[cfg(test)]

@@ -5,7 +5,11 @@
 
 use std::ops::Range;
 
-use crate::distribution::HIGHEST_TRACKED_NS;
+/// The longest latency that the histogram resolves: 24 hours, in nanoseconds.
+pub const HIGHEST_TRACKED_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
+
+/// Significant decimal digits of quantiles.
+pub(crate) const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Three digits need 2·10³ sub-buckets, rounded up to 2¹¹; all buckets except the first use only the upper half.
 const SUB_BUCKET_BITS: u32 = 11;

@@ -7,8 +7,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::distribution::{HIGHEST_TRACKED_NS, SIGNIFICANT_DIGITS};
-use crate::histogram::{BUCKETS, Bucket, Histogram};
+use crate::histogram::{BUCKETS, Bucket, HIGHEST_TRACKED_NS, Histogram, SIGNIFICANT_DIGITS};
 
 /// Marks an uncompressed V2 histogram.
 const COOKIE: u32 = 0x1c84_9313;

@@ -9,8 +9,7 @@ use tls_codec::{
     TlsVecU16, TlsVecU24,
 };
 
-use crate::finding::KeyExchange;
-use crate::group;
+use crate::key_exchange::{KeyExchange, bits};
 use crate::suite::{self, Suite};
 use crate::version::Version;
 
@@ -266,7 +265,7 @@ fn server_hello(body: &[u8]) -> Result<ServerFlight, Unreadable> {
             // A HelloRetryRequest has the group alone, a ServerHello has a key as well.
             51 => {
                 let (code, _) = u16::tls_deserialize_bytes(content).map_err(malformed)?;
-                flight.key_exchange = Some(in_group(code));
+                flight.key_exchange = Some(KeyExchange::in_group(code));
             }
             0xff01 => flight.has_secure_renegotiation = true,
             _ => {}
@@ -282,11 +281,6 @@ fn protocol(content: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(name.as_slice().to_vec())
 }
 
-fn in_group(code: u16) -> KeyExchange {
-    let (name, bits) = group::named(code);
-    KeyExchange::Group { name, bits }
-}
-
 /// RFC 4492, section 5.4; RFC 5246, section 7.4.3; RFC 4279 and 5489 with a hint before it. `None` for other exchanges.
 fn key_exchange(code: u16, body: &[u8]) -> Result<Option<KeyExchange>, Unreadable> {
     let malformed = |_| Unreadable::Malformed("the key exchange");
@@ -300,21 +294,17 @@ fn key_exchange(code: u16, body: &[u8]) -> Result<Option<KeyExchange>, Unreadabl
     };
     if exchange.starts_with("ECDH") {
         let ((kind, code), _) = <(u8, u16)>::tls_deserialize_bytes(body).map_err(malformed)?;
-        return Ok(Some(if kind == NAMED_CURVE { in_group(code) } else { KeyExchange::ExplicitCurve }));
+        return Ok(Some(if kind == NAMED_CURVE {
+            KeyExchange::in_group(code)
+        } else {
+            KeyExchange::ExplicitCurve
+        }));
     }
     if !exchange.starts_with("DH") && exchange != "PSK_DHE" {
         return Ok(None);
     }
     let (field, _) = FiniteField::tls_deserialize_bytes(body).map_err(malformed)?;
     Ok(Some(KeyExchange::FiniteField { bits: bits(field.prime.as_slice()) }))
-}
-
-/// The length of a number without its leading zeros.
-pub(crate) fn bits(number: &[u8]) -> u32 {
-    let zeros = number.iter().take_while(|byte| **byte == 0).count();
-    let rest = &number[zeros..];
-    let leading = rest.first().map_or(0, |byte| byte.leading_zeros());
-    u32::try_from(rest.len()).unwrap_or(u32::MAX).saturating_mul(8).saturating_sub(leading)
 }
 
 #[cfg(test)]

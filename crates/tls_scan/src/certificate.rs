@@ -14,7 +14,7 @@ use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{BasicConstraints, SubjectAltName};
 use x509_cert::spki::SubjectPublicKeyInfoRef;
 
-use crate::answer::bits;
+use crate::key_exchange::bits;
 
 /// Certificates as a server sends them, its own first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

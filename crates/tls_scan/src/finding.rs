@@ -1,36 +1,12 @@
-//! What a scan found, as data: the outcome of each question, and the document of a scan. `report` makes sentences.
-//! `scan` fills it; nothing here judges.
+//! What a scan found, as data: the outcome of each question. `report` makes sentences. `scan` collects the outcomes;
+//! nothing here judges.
 
-use results::UtcTime;
 use serde::Serialize;
 
 use crate::answer::alert_name;
-use crate::certificate::Chain;
+use crate::key_exchange::KeyExchange;
 use crate::suite::Suite;
 use crate::version::Version;
-use crate::weakness::Weakness;
-
-/// Version of the layout of [`Scan`] as JSON.
-pub const SCAN_SCHEMA_VERSION: u32 = 1;
-
-/// Everything that was found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Scan {
-    /// [`SCAN_SCHEMA_VERSION`]
-    pub schema_version: u32,
-    /// Start of the scan; certificates are judged for this time.
-    pub measured_at: UtcTime,
-    /// The server's address, in words.
-    pub server: String,
-    /// The host name, if one was given; the certificate is compared with it.
-    pub host: Option<String>,
-    /// Each way to start TLS.
-    pub ways: Vec<WayScan>,
-    /// The different chains of certificates that were seen.
-    pub chains: Vec<Chain>,
-    /// What is weak, the worst first.
-    pub weaknesses: Vec<Weakness>,
-}
 
 /// A way to start TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -143,26 +119,6 @@ pub struct Accepted {
     pub secure_renegotiation: Option<bool>,
     /// Whether the server would compress.
     pub compression: bool,
-}
-
-/// Parameters of an exchange of keys.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum KeyExchange {
-    /// A registered group.
-    Group {
-        /// Its name.
-        name: String,
-        /// Size of the curve or the field; 0 if unknown, or for a hybrid.
-        bits: u32,
-    },
-    /// A prime that the server chose.
-    FiniteField {
-        /// Its size.
-        bits: u32,
-    },
-    /// A curve without a name.
-    ExplicitCurve,
 }
 
 impl Outcome {

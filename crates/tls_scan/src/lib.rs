@@ -11,6 +11,7 @@ mod certificate;
 mod finding;
 mod group;
 mod hello;
+mod key_exchange;
 mod probe;
 mod scan;
 mod suite;
@@ -18,10 +19,9 @@ mod version;
 mod weakness;
 
 pub use certificate::{CertificateContents, CertificateFacts, Chain, Key};
-pub use finding::{
-    Accepted, KeyExchange, Outcome, SCAN_SCHEMA_VERSION, Scan, SuiteFinding, VersionFinding, Way, WayScan,
-};
-pub use scan::{ScanOptions, scan};
+pub use finding::{Accepted, Outcome, SuiteFinding, VersionFinding, Way, WayScan};
+pub use key_exchange::KeyExchange;
+pub use scan::{SCAN_SCHEMA_VERSION, Scan, ScanOptions, scan};
 pub use suite::Suite;
 pub use version::Version;
 pub use weakness::{Level, Weakness, WeaknessKind};

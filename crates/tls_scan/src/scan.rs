@@ -1,19 +1,42 @@
-//! The order of the questions: first the versions, then each suite of the accepted versions once, by each way.
-//! Called by `cli`; `probe` has the socket.
+//! A scan: its document, and the order of the questions. The versions come first, then each suite of the accepted
+//! versions once, by each way. Called by `cli`; `probe` has the socket.
 
 use std::time::Duration;
 
 use connect::{Address, ConnectError, HostName, RawConnection, Target};
 use results::UtcTime;
 use rustls::pki_types::ServerName;
+use serde::Serialize;
 
 use crate::capture::capture;
 use crate::certificate::Chain;
-use crate::finding::{Outcome, SCAN_SCHEMA_VERSION, Scan, SuiteFinding, VersionFinding, Way, WayScan};
+use crate::finding::{Outcome, SuiteFinding, VersionFinding, Way, WayScan};
 use crate::probe::{Offer, Prober};
 use crate::suite::Suite;
 use crate::version::Version;
-use crate::weakness::weaknesses;
+use crate::weakness::{Weakness, weaknesses};
+
+/// Version of the layout of [`Scan`] as JSON.
+pub const SCAN_SCHEMA_VERSION: u32 = 1;
+
+/// Everything that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scan {
+    /// [`SCAN_SCHEMA_VERSION`]
+    pub schema_version: u32,
+    /// Start of the scan; certificates are judged for this time.
+    pub measured_at: UtcTime,
+    /// The server's address, in words.
+    pub server: String,
+    /// The host name, if one was given; the certificate is compared with it.
+    pub host: Option<String>,
+    /// Each way to start TLS.
+    pub ways: Vec<WayScan>,
+    /// The different chains of certificates that were seen.
+    pub chains: Vec<Chain>,
+    /// What is weak, the worst first.
+    pub weaknesses: Vec<Weakness>,
+}
 
 /// How to ask.
 #[derive(Clone, Debug)]

@@ -5,7 +5,8 @@ use results::UtcTime;
 use serde::Serialize;
 
 use crate::certificate::{CertificateContents, Chain};
-use crate::finding::{Accepted, KeyExchange, WayScan};
+use crate::finding::{Accepted, WayScan};
+use crate::key_exchange::KeyExchange;
 use crate::suite::Suite;
 use crate::version::Version;
 

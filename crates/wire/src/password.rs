@@ -4,7 +4,8 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use crate::startup::SaltedPassword;
+/// PBKDF2 of a password; equivalent to the password, so it must not be shown.
+pub(crate) type SaltedPassword = [u8; 32];
 
 /// A password. Debug shows `***`; there is no Display.
 ///

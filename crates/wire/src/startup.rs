@@ -11,7 +11,6 @@ use crate::password::Password;
 use crate::protocol_error::ProtocolError;
 
 pub use policy::{ChannelBinding, Method, RequiredMethods};
-pub(crate) use scram::SaltedPassword;
 use scram::{Begun, Binding, Proved, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
 
 mod policy;

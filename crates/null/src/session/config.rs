@@ -1,12 +1,7 @@
 //! Configuration of a server, shared by all its sessions: the rows and the password, encoded as messages once, so that
 //! a session only copies them.
 
-use super::result_set::{ResultSet, UNNAMED};
-
-/// Starts with a version for clients, and names the null server for users.
-pub(super) const SERVER_VERSION: &str = "18.0 (pgmeter null server)";
-/// The same as a number.
-pub(super) const SERVER_VERSION_NUM: &str = "180000";
+use super::result_set::{ResultSet, SERVER_VERSION, UNNAMED};
 
 /// Parameters reported at the start of a session.
 pub(super) const PARAMETERS: [(&str, &str); 5] = [

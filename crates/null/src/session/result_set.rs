@@ -2,7 +2,6 @@
 //! ALL`; and of pgmeter's queries of the server's properties. Other statements return the rows of the configuration.
 //! Used by the session.
 
-use super::config::{SERVER_VERSION, SERVER_VERSION_NUM};
 use super::reply;
 
 /// Columns and rows, encoded as messages.
@@ -61,6 +60,11 @@ const COLUMNS_MAX: usize = 1_664;
 
 /// PostgreSQL's name for a column without a name.
 pub(super) const UNNAMED: &str = "?column?";
+
+/// Starts with a version for clients, and names the null server for users.
+pub(super) const SERVER_VERSION: &str = "18.0 (pgmeter null server)";
+/// The same as a number.
+const SERVER_VERSION_NUM: &str = "180000";
 
 /// pgmeter's queries of the server's properties, and the answers.
 const QUESTIONS: [(&str, &[&str]); 4] = [

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Row, params};
 
-use super::find::annotation;
 use super::process::Process;
 use super::trials::kept;
 use super::write::json;
-use super::{Store, failed};
+use super::{Store, annotation, failed};
 use crate::upgrade::COMPARISON;
 use crate::{Annotation, ComparisonRecord, Label, Note, ResultsError, UtcTime};
 

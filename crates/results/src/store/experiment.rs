@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::{OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
 
-use super::find::annotation;
-use super::{Store, TrialStatus, failed};
+use super::{Store, TrialStatus, annotation, failed};
 use crate::{
     Annotation, Ceiling, CounterTable, Environment, KeptText, LimitedBy, Observation, PerTransaction, Plan,
     ResultsError, StandbyFigures, StepsRecord, Summary, Waits, Warning,

@@ -1,142 +1,15 @@
 //! Finds a run, a comparison, an experiment or a query set by its number, by its distance from the newest run, by its
 //! label, or a run by the file of its record. All commands on stored results use this.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{RunStatus, Store, directory_of, failed, tables};
+use super::{RunStatus, Store, annotation, directory_of, failed, tables};
+use crate::entry_id::{Called, called};
 use crate::error::shown;
 use crate::safe_text::in_one_line;
-use crate::{Annotation, Record, ResultsError};
-
-/// Name of the newest run; `last-1` is the previous one.
-const LAST: &str = "last";
-
-/// The kinds of results in the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EntryKind {
-    /// A run, also of a trial.
-    Run,
-    /// A comparison.
-    Comparison,
-    /// An experiment.
-    Experiment,
-    /// A query set.
-    QuerySet,
-}
-
-impl EntryKind {
-    /// All kinds.
-    pub const ALL: [EntryKind; 4] =
-        [EntryKind::Run, EntryKind::Comparison, EntryKind::Experiment, EntryKind::QuerySet];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            EntryKind::Run => "run",
-            EntryKind::Comparison => "comparison",
-            EntryKind::Experiment => "experiment",
-            EntryKind::QuerySet => "query set",
-        }
-    }
-
-    /// The column of numbers in its table, which is also its name in `removals`.
-    pub(super) fn column(self) -> &'static str {
-        match self {
-            EntryKind::Run => "run",
-            EntryKind::Comparison => "comparison",
-            EntryKind::Experiment => "experiment",
-            EntryKind::QuerySet => "query_set",
-        }
-    }
-
-    /// Its table.
-    pub(super) fn table(self) -> &'static str {
-        match self {
-            EntryKind::Run => "runs",
-            EntryKind::Comparison => "comparisons",
-            EntryKind::Experiment => "experiments",
-            EntryKind::QuerySet => "query_sets",
-        }
-    }
-
-    /// The letter before its numbers.
-    fn prefix(self) -> &'static str {
-        match self {
-            EntryKind::Run => "",
-            EntryKind::Comparison => "c",
-            EntryKind::Experiment => "e",
-            EntryKind::QuerySet => "s",
-        }
-    }
-}
-
-/// The number of an entry of the store: `12` for a run, `c3` for a comparison, `e2` for an experiment,
-/// `s4` for a query set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EntryId {
-    /// The kind.
-    pub kind: EntryKind,
-    /// The number among those of the kind.
-    pub number: i64,
-}
-
-impl fmt::Display for EntryId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As one text, so that it can be padded.
-        formatter.pad(&format!("{}{}", self.kind.prefix(), self.number))
-    }
-}
-
-impl FromStr for EntryId {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<EntryId, String> {
-        let of = |kind: EntryKind| {
-            let number = text.strip_prefix(kind.prefix()).and_then(whole)?;
-            Some(EntryId { kind, number })
-        };
-        let id = EntryKind::ALL.into_iter().find_map(of);
-        id.ok_or_else(|| {
-            "expected a number from `pgmeter runs`: 12 for a run, c3 for a comparison, e2 for an experiment, s4 for a \
-             query set"
-                .to_owned()
-        })
-    }
-}
-
-fn whole(digits: &str) -> Option<i64> {
-    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_whole)
-}
-
-/// A name of an entry that needs no file and no label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Called {
-    Id(EntryId),
-    /// Number of runs before the newest.
-    Ago(i64),
-}
-
-/// `None` for a path or a label.
-fn called(which: &str) -> Option<Called> {
-    let ago = || {
-        which.strip_prefix(LAST).and_then(|rest| match rest {
-            "" => Some(0),
-            rest => whole(rest.strip_prefix('-')?),
-        })
-    };
-    which.parse().ok().map(Called::Id).or_else(|| ago().map(Called::Ago))
-}
-
-/// Whether this names an entry by its number or age, so that it cannot be a label.
-pub(crate) fn is_reserved_name(text: &str) -> bool {
-    let digits_only = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits_only || called(text).is_some()
-}
+use crate::{Annotation, EntryId, EntryKind, Record, ResultsError};
 
 /// An entry that was named in a command.
 #[derive(Clone, Debug, PartialEq)]
@@ -362,43 +235,5 @@ impl Store {
         let (label, note) =
             (label.as_ref().map(crate::Label::as_str), note.as_ref().map(crate::Note::as_str));
         self.connection.execute(&sql, params![id.number, label, note]).map(drop).map_err(failed(&self.path))
-    }
-}
-
-/// From two columns of a row: label and note.
-pub(super) fn annotation(row: &Row<'_>, first_column: usize) -> rusqlite::Result<Annotation> {
-    let text = |column| row.get::<_, Option<String>>(column);
-    Ok(Annotation {
-        label: text(first_column)?.and_then(|text| text.parse().ok()),
-        note: text(first_column + 1)?.and_then(|text| text.parse().ok()),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_entry_is_called_by_its_number_or_by_how_long_ago() {
-        let id = |kind, number| Some(Called::Id(EntryId { kind, number }));
-        assert_eq!(called("12"), id(EntryKind::Run, 12));
-        assert_eq!(called("c3"), id(EntryKind::Comparison, 3));
-        assert_eq!(called("e2"), id(EntryKind::Experiment, 2));
-        assert_eq!(called("s4"), id(EntryKind::QuerySet, 4));
-        let ago = [called("last"), called("last-0"), called("last-3")];
-        assert_eq!(ago, [0, 0, 3].map(|ago| Some(Called::Ago(ago))));
-        for other in
-            ["./12", "+3", "-1", "last-", "last-x", "last1", "a/last", "99999999999999999999", "", "c", "c-1"]
-        {
-            assert_eq!(called(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn numbers_are_shown_as_they_are_read() {
-        for text in ["12", "c3", "e2", "s4"] {
-            assert_eq!(text.parse::<EntryId>().map(|id| id.to_string()), Ok(text.to_owned()));
-        }
-        assert!("last".parse::<EntryId>().is_err_and(|why| why.contains("12 for a run")));
     }
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::Store;
 use super::write::{NewRun, Rows, complete_row};
-use super::{EntryId, EntryKind, Store};
 use crate::error::shown;
-use crate::{Record, ResultsError};
+use crate::{EntryId, EntryKind, Record, ResultsError};
 
 /// Result of an import, with the run's number.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::path::Path;
 use rusqlite::{OptionalExtension, Transaction, params, params_from_iter};
 
 use super::import::{Identity, known};
-use super::{EntryId, EntryKind, Imported, Store, failed, tables};
-use crate::{Environment, Plan, ResultsError};
+use super::{Imported, Store, failed, tables};
+use crate::{EntryId, EntryKind, Environment, Plan, ResultsError};
 
 /// Result of importing another store.
 #[derive(Debug, Default)]

@@ -10,10 +10,9 @@ use stats::Scale;
 use stats::comparison::{ComparisonDecision, MetricFinding};
 use stats::goals::{GoalTally, GoalVerdict};
 
-use super::find::annotation;
-use super::{EntryId, EntryKind, Store, failed, tables};
+use super::{Store, annotation, failed, tables};
 use crate::safe_text::indented;
-use crate::{Annotation, Plan, ResultsError, Summary, UtcTime};
+use crate::{Annotation, EntryId, EntryKind, Plan, ResultsError, Summary, UtcTime};
 
 /// Which entries are listed: those that meet all given conditions, the newest ones.
 #[derive(Clone, Debug)]

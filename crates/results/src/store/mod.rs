@@ -25,15 +25,14 @@ use std::time::Duration;
 
 use config::OutputFolder;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::ResultsError;
 use crate::error::shown;
+use crate::{Annotation, ResultsError};
 
 pub use executions::Execution;
 pub use experiment::{StoredExperiment, StoredRun, StoredTrial, TableSizes};
-pub(crate) use find::is_reserved_name;
-pub use find::{EntryId, EntryKind, Found, find, find_entry};
+pub use find::{Found, find, find_entry};
 pub use import::{ImportEvent, ImportTotals, Imported, records_in};
 pub use list::{
     ComparisonLine, Entry, ExperimentLine, ListFilter, QuerySetLine, RunLine, RunStatus, TrialOfRun,
@@ -209,4 +208,13 @@ fn immutable(path: &Path) -> PathBuf {
 fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> ResultsError {
     let path = path.to_owned();
     move |cause| ResultsError::Store { path: path.clone(), cause }
+}
+
+/// From two columns of a row: label and note.
+fn annotation(row: &Row<'_>, first_column: usize) -> rusqlite::Result<Annotation> {
+    let text = |column| row.get::<_, Option<String>>(column);
+    Ok(Annotation {
+        label: text(first_column)?.and_then(|text| text.parse().ok()),
+        note: text(first_column + 1)?.and_then(|text| text.parse().ok()),
+    })
 }

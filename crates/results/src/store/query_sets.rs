@@ -3,10 +3,9 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::find::annotation;
 use super::process::Process;
 use super::write::json;
-use super::{Store, failed};
+use super::{Store, annotation, failed};
 use crate::upgrade::STEPS;
 use crate::{Annotation, Label, Note, ResultsError, Status, StepsRecord, UtcTime};
 

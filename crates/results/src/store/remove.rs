@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::executions::{may_be_worked_on_elsewhere, worked_on_by};
-use super::{EntryId, EntryKind, Store, directory_of};
+use super::{Store, directory_of};
 use crate::error::shown;
-use crate::{Record, ResultsError, UtcTime};
+use crate::{EntryId, EntryKind, Record, ResultsError, UtcTime};
 
 /// An entry that was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]

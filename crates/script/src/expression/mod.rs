@@ -18,10 +18,6 @@ use crate::variables::Variables;
 pub(crate) use parser::{ARRAY, ARRAY_NOT_ALONE, parse, parse_array};
 pub(crate) use strings::{explain_string, parse_rows, parse_string};
 
-/// Maximum nesting of parentheses, calls, CASEs and prefix operators. The parser recurses once per level, which takes
-/// less than 1 MB of stack even in an unoptimised build; a thread has at least two.
-pub(crate) const NESTING_MAX: usize = 256;
-
 /// State that an evaluation may read and change. Create it with [`Scope::new`].
 pub struct Scope<'a> {
     /// The client's variables.

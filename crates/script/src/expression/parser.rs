@@ -5,21 +5,23 @@
 use std::mem;
 
 use crate::datum::Datum;
-use crate::error::{Fault, ParseErrorKind, shown};
+use crate::error::{Fault, NESTING_MAX, ParseErrorKind, shown};
 use crate::symbols::Symbols;
 
+use super::Expression;
 use super::arithmetic::Binary;
 use super::evaluate::{Op, STACK_MAX, Test, depth};
 use super::functions::{ARGUMENTS_MAX, Arity, Function, FunctionId};
 use super::lexer::{Lexer, Token};
-use super::strings::STRING_NOT_ALONE;
-use super::{Expression, NESTING_MAX};
 
 /// Start of an array.
 pub(crate) const ARRAY: &str = "array";
 
 /// Error for `array(…)` inside an expression.
 pub(crate) const ARRAY_NOT_ALONE: &str = "array(number, expression) cannot be part of a larger expression";
+/// Error for a string inside an expression.
+pub(super) const STRING_NOT_ALONE: &str =
+    "a string must be the whole value of \\set, it cannot be part of a larger expression";
 /// Error for an unexpected token.
 pub(crate) const SYNTAX_ERROR: &str = "syntax error";
 

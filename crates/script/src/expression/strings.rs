@@ -8,14 +8,10 @@ use crate::symbols::Symbols;
 
 use super::Expression;
 use super::lexer::{Lexer, Token};
-use super::parser::{Level, Parser, argument_count};
+use super::parser::{Level, Parser, STRING_NOT_ALONE, argument_count};
 
 const RANDOM_STRING: &str = "random_string";
 const RANDOM_ELEMENT: &str = "random_element";
-
-/// Error for a string inside an expression.
-pub(super) const STRING_NOT_ALONE: &str =
-    "a string must be the whole value of \\set, it cannot be part of a larger expression";
 
 /// Error for other arguments of `\copy_rows`.
 const ROWS_FORM: &str =

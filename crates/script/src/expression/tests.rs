@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::NESTING_MAX;
 
 /// Evaluates with `a` = 7, `s` = the text "t", `default_seed` = 0; also returns the values of `debug()`.
 fn watch(text: &str) -> (Result<Value, String>, Vec<Value>) {

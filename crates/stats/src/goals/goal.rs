@@ -6,8 +6,6 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::parse::GoalError;
-
 /// A condition that a figure of a run must fulfil. As text: `[script=NAME: ]FIGURE <|> VALUE`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
@@ -178,13 +176,5 @@ impl fmt::Display for Time {
 impl From<Goal> for String {
     fn from(goal: Goal) -> String {
         goal.to_string()
-    }
-}
-
-impl TryFrom<String> for Goal {
-    type Error = GoalError;
-
-    fn try_from(text: String) -> Result<Goal, GoalError> {
-        text.parse()
     }
 }

@@ -71,6 +71,14 @@ impl FromStr for Goal {
     }
 }
 
+impl TryFrom<String> for Goal {
+    type Error = GoalError;
+
+    fn try_from(text: String) -> Result<Goal, GoalError> {
+        text.parse()
+    }
+}
+
 /// Parses `FIGURE <|> VALUE`.
 fn condition(text: &str) -> Result<Goal, Wrong> {
     let Some(at) = text.find(['<', '>']) else { return Err(without_sign(text)) };

@@ -5,6 +5,7 @@ mod body;
 mod decoder;
 mod error;
 mod message;
+mod reader;
 mod report;
 mod rows;
 mod sqlstate;

@@ -1,7 +1,7 @@
 //! RowDescription and DataRow. Parsed on demand by control sessions, `\gset` and the parser of values; otherwise the
 //! workload does not read the contents of rows.
 
-use super::body::Reader;
+use super::reader::Reader;
 use crate::protocol_error::ProtocolError;
 
 /// RowDescription: the columns of the following rows.

@@ -7,8 +7,8 @@
 
 use std::hint::black_box;
 
-use super::body::Reader;
 use super::message::Message;
+use super::reader::Reader;
 use super::rows::{DataRow, RowDescription};
 use crate::protocol_error::ProtocolError;
 

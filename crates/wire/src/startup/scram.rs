@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use crate::password::Password;
+use crate::password::{Password, SaltedPassword};
 
 /// The mechanism without and with channel binding.
 pub(super) const SCRAM_SHA_256: &str = "SCRAM-SHA-256";
@@ -19,9 +19,6 @@ const NONCE_BYTES: usize = 18;
 /// Maximum number of rounds, so that a server cannot keep the client busy for hours. PostgreSQL's default is 4096, and
 /// a million takes about a second.
 const ROUNDS_MAX: u32 = 1_000_000;
-
-/// PBKDF2 of a password; equivalent to the password, so it must not be shown.
-pub(crate) type SaltedPassword = [u8; 32];
 
 /// Channel binding in the first client message.
 #[derive(Clone, PartialEq, Eq)]
