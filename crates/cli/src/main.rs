@@ -97,7 +97,7 @@ enum Command {
     /// Test whether B is faster than A with short alternating blocks; the exit status reports the verdict
     Compare(Box<compare::CompareArguments>),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
-    Server(server_command::ServerArguments),
+    Server(server_command::ManagedServerArguments),
     /// Find out which versions and cipher suites of TLS a server accepts, its certificates, and what is weak
     Tls(tls::TlsArguments),
     /// Simulate a network between clients and a server: delay, jitter and limited bandwidth

@@ -15,7 +15,7 @@ use crate::signals::Signals;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
-pub(crate) struct ServerArguments {
+pub(crate) struct ManagedServerArguments {
     #[command(subcommand)]
     action: ServerAction,
 }
@@ -55,11 +55,11 @@ enum ServerAction {
 }
 
 pub(crate) fn run(
-    arguments: &ServerArguments,
+    arguments: &ManagedServerArguments,
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
-    let ServerArguments { action } = arguments;
+    let ManagedServerArguments { action } = arguments;
     match action {
         // The program removes an incomplete server before it exits.
         ServerAction::Install { .. } => act(action, terminal, signals),

@@ -12,7 +12,7 @@ use crate::configuration::{Cell, Configuration, Origin, ServerSpec};
 use crate::plan::Plan;
 use crate::running_pooler;
 use crate::session_options::{refused_by_server, with_settings};
-use crate::session_settings::Settings;
+use crate::session_settings::SessionSettings;
 use crate::trial;
 
 /// Checks what trials of this plan need.
@@ -119,7 +119,7 @@ const SCRIPTS_MAX: usize = 100;
 
 /// The first statement of each load that fails on this server.
 fn problems_of_scripts(target: &Target, cells: &[&Cell], control: &Control) -> Vec<String> {
-    let mut checked: Vec<(&[ScriptSpec], &Settings, &Settings)> = Vec::new();
+    let mut checked: Vec<(&[ScriptSpec], &SessionSettings, &SessionSettings)> = Vec::new();
     let mut problems = Vec::new();
     for cell in cells.iter().filter(|cell| cell.configuration.is_load()) {
         let Configuration { load, session, server, ddl, .. } = &cell.configuration;

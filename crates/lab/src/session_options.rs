@@ -7,7 +7,7 @@ use config::nearest;
 use connect::{Session, Target};
 use run::RunError;
 
-use crate::session_settings::{Settings, of_the_server};
+use crate::session_settings::{SessionSettings, of_the_server};
 
 /// Which of these settings sessions of the connected role cannot set on this server, and why.
 pub(crate) fn refused_by_server<'a>(
@@ -58,7 +58,7 @@ pub(crate) fn refused_by_server<'a>(
 }
 
 /// A target whose connections begin with these settings.
-pub(crate) fn with_settings(target: Target, settings: &Settings) -> Target {
+pub(crate) fn with_settings(target: Target, settings: &SessionSettings) -> Target {
     if settings.is_empty() {
         return target;
     }

@@ -7,7 +7,7 @@ use crate::configuration::{Cell, Configuration, Origin};
 use crate::settings::{self, SettingScope};
 
 /// Settings by name.
-pub(crate) type Settings = BTreeMap<String, String>;
+pub(crate) type SessionSettings = BTreeMap<String, String>;
 
 /// Moves settings from the servers to the sessions: all of a running server, and otherwise those that differ between the
 /// cells and that each session can set. Behind a pooler all stay with the servers.
@@ -16,11 +16,11 @@ pub(crate) fn separate(cells: &mut [Cell]) {
     if cells.iter().any(|cell| cell.configuration.pooler.mode.is_some()) {
         return;
     }
-    let all = |cells: &[Cell]| -> Vec<Settings> {
+    let all = |cells: &[Cell]| -> Vec<SessionSettings> {
         cells.iter().map(|cell| cell.configuration.server.settings.clone()).collect()
     };
     let of_cells = all(cells);
-    let names: BTreeSet<&String> = of_cells.iter().flat_map(Settings::keys).collect();
+    let names: BTreeSet<&String> = of_cells.iter().flat_map(SessionSettings::keys).collect();
     let differs = |name: &String| of_cells.iter().any(|settings| settings.get(name) != of_cells[0].get(name));
     let moved: BTreeSet<&String> = names
         .into_iter()
@@ -72,7 +72,7 @@ mod tests {
     }
 
     fn separated(mut cells: Vec<Cell>) -> Vec<(Vec<String>, Vec<String>)> {
-        let names = |settings: &Settings| settings.keys().cloned().collect();
+        let names = |settings: &SessionSettings| settings.keys().cloned().collect();
         separate(&mut cells);
         let parts = |it: &Cell| (names(&it.configuration.server.settings), names(&it.configuration.session));
         cells.iter().map(parts).collect()

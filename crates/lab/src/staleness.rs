@@ -62,21 +62,21 @@ impl Acknowledged {
 }
 
 /// A running probe; dropping it ends its threads.
-pub(super) struct Probe {
+pub(super) struct StalenessProbe {
     shared: Arc<Shared>,
     primary: Target,
     writer: Option<JoinHandle<Result<(), ConnectError>>>,
     readers: Vec<(String, JoinHandle<Result<Reader, ConnectError>>)>,
 }
 
-impl Probe {
+impl StalenessProbe {
     /// Creates the table, and starts a session that writes, one for each standby, and one that reads from all standbys
     /// in turn.
     pub(super) fn start(
         primary: &Target,
         standbys: &[(String, Target)],
         control: &Control,
-    ) -> Result<Probe, RunError> {
+    ) -> Result<StalenessProbe, RunError> {
         let mut session = control.connect(primary)?;
         for sql in [
             format!("DROP TABLE IF EXISTS {TABLE}"),
@@ -93,7 +93,8 @@ impl Probe {
             acknowledged: Mutex::default(),
         });
         let primary = primary.clone();
-        let mut probe = Probe { shared, primary: primary.clone(), writer: None, readers: Vec::new() };
+        let mut probe =
+            StalenessProbe { shared, primary: primary.clone(), writer: None, readers: Vec::new() };
         let shared = Arc::clone(&probe.shared);
         probe.writer = Some(spawn("staleness, writer", move || write(&primary, &shared))?);
         let single = standbys.iter().filter(|(name, _)| name != ALL);
@@ -142,7 +143,7 @@ impl Probe {
     }
 }
 
-impl Drop for Probe {
+impl Drop for StalenessProbe {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         // Their sessions have time limits; results and errors do not matter any more.

@@ -21,7 +21,7 @@ use crate::provision::Ready;
 use crate::relays;
 use crate::repeating_failure::aborted_by_repeated;
 use crate::running_pooler::{self, RunningPooler};
-use crate::staleness::Probe;
+use crate::staleness::StalenessProbe;
 
 /// A trial fails if no transaction ends for this long: the server does not respond, or another session holds a lock.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(600);
@@ -88,13 +88,13 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
     let is_in_place = cell.configuration.server.in_place;
     let prepared = prepared.map_err(|error| with_advice(error, is_in_place, YOUR_TABLES))?;
     listener.tell(Event::RunBegins(prepared.plan(), cell.configuration.metrics.as_deref()));
-    let probes = cell.configuration.staleness.then(|| Probe::start(&primary, &others, control));
+    let probes = cell.configuration.staleness.then(|| StalenessProbe::start(&primary, &others, control));
     let probe = probes.transpose()?;
     // Traffic before the measurement does not count. A relay that cannot be asked now fails again at the end, which
     // is reported then.
     let forget_what_passed = || {
         drop(relay.as_ref().map(|relay| relay.traffic()));
-        probe.iter().for_each(Probe::forget);
+        probe.iter().for_each(StalenessProbe::forget);
     };
     forget_what_passed();
     let run = keeper.begin(&prepared)?;

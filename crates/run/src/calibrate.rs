@@ -14,7 +14,8 @@ use crate::circumstances::Circumstances;
 use crate::control::Control;
 use crate::error::RunError;
 use crate::generator::event_loop;
-use crate::runner::{RunRequest, Runner};
+use crate::request::RunRequest;
+use crate::runner::Runner;
 use crate::spec::{RunSpec, ScriptSource, ScriptSpec, Vacuum};
 
 /// From a single client to more than a worker should have.

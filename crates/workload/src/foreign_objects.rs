@@ -10,7 +10,7 @@ use connect::quote::literal;
 use crate::WorkloadError;
 use crate::dependents::{self, Dependent};
 use crate::existing_objects::{Object, of_transaction};
-use crate::foreign_parts::{self, Parents, Parts};
+use crate::foreign_parts::{self, ForeignParts, Parents};
 use crate::load::{execute, query, query_catalogs, text};
 use crate::marks::{self, MarkedObject};
 use crate::object_kinds::{ObjectKey, catalog_of, has_marks};
@@ -29,7 +29,7 @@ pub(crate) struct ForeignObjects {
     others: BTreeMap<ObjectKey, Definition>,
     /// Rows of [`SHARED`] that the session had changed, by their kind.
     shared: BTreeMap<String, u64>,
-    parts: Parts,
+    parts: ForeignParts,
     /// Objects of users that belong to the workload's relations, and their descriptions.
     dependents: BTreeMap<ObjectKey, String>,
     sequences: Sequences,

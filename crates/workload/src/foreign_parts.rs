@@ -14,7 +14,7 @@ use crate::object_kinds::ObjectKey;
 
 /// A row.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct ForeignPart {
     /// The object that it belongs to; empty if to none.
     pub(crate) parent: ObjectKey,
     digest: String,
@@ -27,7 +27,7 @@ pub(crate) struct Part {
 }
 
 /// By kind and key.
-pub(crate) type Parts = BTreeMap<(usize, String), Part>;
+pub(crate) type ForeignParts = BTreeMap<(usize, String), ForeignPart>;
 
 /// A kind of rows. `t` is the row.
 struct Kind {
@@ -312,7 +312,7 @@ pub(crate) fn read(
     session: &mut Session,
     known: &BTreeSet<String>,
     parents: &Parents,
-) -> Result<Parts, WorkloadError> {
+) -> Result<ForeignParts, WorkloadError> {
     let is_new = of_transaction(session);
     let parts = KINDS.iter().enumerate().filter(|(_, kind)| known.contains(kind.catalog));
     let parts = parts.map(|(number, Kind { from, key, parent: (catalog, oid), digest, rows, .. })| {
@@ -335,19 +335,22 @@ pub(crate) fn read(
         let number: usize = text(row, 0).parse().ok()?;
         let Kind { what, is_missed, is_noticed, .. } = *KINDS.get(number)?;
         let parent = (text(row, 2), text(row, 3));
-        Some(((number, text(row, 1)), Part { parent, digest: text(row, 4), what, is_missed, is_noticed }))
+        Some((
+            (number, text(row, 1)),
+            ForeignPart { parent, digest: text(row, 4), what, is_missed, is_noticed },
+        ))
     };
     Ok(rows.iter().filter_map(part).collect())
 }
 
 /// What differs, as names of the objects to which it belongs. `name` is that of an object of others.
 pub(crate) fn changed(
-    before: &Parts,
-    now: &Parts,
+    before: &ForeignParts,
+    now: &ForeignParts,
     name: impl Fn(&ObjectKey) -> Option<String>,
 ) -> Vec<String> {
     // Rows of objects that the loading has made are its own.
-    let of = |part: &Part| match part.parent.0.as_str() {
+    let of = |part: &ForeignPart| match part.parent.0.as_str() {
         "" => Some(part.what.to_owned()),
         "pg_roles" => before.contains_key(&(ROLES, part.parent.1.clone())).then(|| part.what.to_owned()),
         _ => name(&part.parent),

@@ -2,17 +2,20 @@
 //! The lists of permitted exceptions stand here, each with its reason; long files and functions give theirs themselves.
 
 mod arrows;
+mod circles;
 mod commands;
 mod index;
 pub mod lines;
 mod links;
 mod map;
 mod module_docs;
+mod one_runner;
 mod record;
 mod session_settings;
 mod sizes;
 mod source;
 mod tree;
+mod type_names;
 mod words;
 mod workload_tables;
 
@@ -115,9 +118,12 @@ const BANS: &[Ban<'_>] = &[
 /// A rule's name and what it checks.
 type Rule = (&'static str, fn(&Tree) -> Vec<Problem>);
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 15] = [
     ("dependency arrows", arrows::check),
     ("sizes", sizes::check),
+    ("circles of imports", circles::check),
+    ("names of types", type_names::check),
+    ("one constructor of runs", one_runner::check),
     ("caps of crates", lines::check),
     ("module documentation", module_docs::check),
     ("code map", map::code_map),

@@ -7,7 +7,7 @@ use engine::{Compatibility, Limit};
 use run::{Circumstances, RunRequest, RunSpec, Runner};
 
 use super::diagnostics::Diagnostics;
-use super::output::Output;
+use super::output::DropinOutput;
 use crate::failure::Failure;
 use crate::password;
 use crate::signals::Signals;
@@ -33,7 +33,7 @@ pub(super) fn run(mut options: Options, diagnostics: &Diagnostics) -> Result<(),
         ask_password: Some(password::ask),
         ..Circumstances::default()
     };
-    let output = Output::new(diagnostics, options);
+    let output = DropinOutput::new(diagnostics, options);
     output.run(runner.under(circumstances), &signals).map_err(|failure| stop(failure, &database))
 }
 

@@ -20,7 +20,7 @@ use crate::tracer::no_log;
 const LOG_PREFIX: &str = "pgbench_log";
 
 /// Output of a run as in pgbench.
-pub(super) struct Output<'a> {
+pub(super) struct DropinOutput<'a> {
     diagnostics: &'a Diagnostics,
     options: Options,
     /// Created after the first second.
@@ -29,7 +29,7 @@ pub(super) struct Output<'a> {
     password_file_warning: Option<String>,
 }
 
-impl<'a> Output<'a> {
+impl<'a> DropinOutput<'a> {
     pub(super) fn new(diagnostics: &'a Diagnostics, options: Options) -> Self {
         Self { diagnostics, options, meter: None, password_file_warning: None }
     }

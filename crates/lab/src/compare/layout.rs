@@ -19,7 +19,7 @@ use crate::event::Listener;
 use crate::forecast;
 use crate::schema_change::SchemaCost;
 use crate::session_options::{refused_by_server, with_settings};
-use crate::session_settings::Settings;
+use crate::session_settings::SessionSettings;
 use crate::stopwatch::Stopwatch;
 use crate::trial;
 
@@ -129,10 +129,10 @@ impl<'a> Layout<'a> {
         let others = [only_in(a, b), only_in(b, a)];
         let mut servers = self.shared_servers(&others)?;
         let mut session = self.control.connect(&servers.ready(0)?)?;
-        let refused = refused_by_server(&mut session, others.iter().flat_map(Settings::keys))?;
+        let refused = refused_by_server(&mut session, others.iter().flat_map(SessionSettings::keys))?;
         drop(session);
         if refused.is_empty() {
-            let names = others.iter().chain([&a.session, &b.session]).flat_map(Settings::keys);
+            let names = others.iter().chain([&a.session, &b.session]).flat_map(SessionSettings::keys);
             let layout = ServerLayout::Shared(names.cloned().collect());
             return Ok((layout, self.on(servers, &others)?));
         }
@@ -147,7 +147,7 @@ impl<'a> Layout<'a> {
     }
 
     /// One server for both, with their common settings.
-    fn shared_servers(&self, others: &[Settings; 2]) -> Result<ServerSet<'a>, RunError> {
+    fn shared_servers(&self, others: &[SessionSettings; 2]) -> Result<ServerSet<'a>, RunError> {
         let mut cells = self.cells.to_vec();
         for (cell, own) in cells.iter_mut().zip(others) {
             cell.configuration.server.settings.retain(|name, _| !own.contains_key(name));
@@ -155,7 +155,11 @@ impl<'a> Layout<'a> {
         ServerSet::new(&self.what, cells, self.places, self.listener, self.control)
     }
 
-    fn on(&self, mut servers: ServerSet<'a>, others: &[Settings; 2]) -> Result<ReadySides<'a>, RunError> {
+    fn on(
+        &self,
+        mut servers: ServerSet<'a>,
+        others: &[SessionSettings; 2],
+    ) -> Result<ReadySides<'a>, RunError> {
         // Both are prepared first, because preparing one may recreate the trial's database.
         let (a, b) = (servers.ready(0)?, servers.ready(1)?);
         let sides =
@@ -242,7 +246,7 @@ pub(super) fn place(side: stats::comparison::Side) -> usize {
 }
 
 /// Settings of the first that the second lacks or has with another value.
-fn only_in(one: &Configuration, other: &Configuration) -> Settings {
+fn only_in(one: &Configuration, other: &Configuration) -> SessionSettings {
     let differs =
         |(name, value): &(&String, &String)| other.server.settings.get(*name).is_none_or(|it| it != *value);
     let settings = one.server.settings.iter().filter(differs);

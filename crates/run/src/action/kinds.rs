@@ -9,7 +9,7 @@ use crate::options::{bandwidth, duration, seconds};
 use crate::spec::ActionKind;
 
 /// A kind of action.
-pub(crate) struct Kind {
+pub(crate) struct KnownAction {
     /// Its name in options and experiments.
     pub(crate) name: &'static str,
     /// Reads the detail.
@@ -20,93 +20,93 @@ pub(crate) struct Kind {
     pub(crate) help: &'static str,
 }
 
-pub(crate) const KINDS: [Kind; 15] = [
-    Kind {
+pub(crate) const KINDS: [KnownAction; 15] = [
+    KnownAction {
         name: "sql",
         read: sql,
         form: "STATEMENTS",
         help: "SQL to execute on a connection of its own: one or more statements",
     },
-    Kind {
+    KnownAction {
         name: "stop",
         read: |detail| with_mode("stop", detail, |mode| FaultKind::Stop { mode }),
         form: "smart|fast|immediate[,TIME]",
         help: "Shut the server down, and start it after this time or by an action start",
     },
-    Kind {
+    KnownAction {
         name: "start",
         read: |detail| bare(FaultKind::Start, detail),
         form: "",
         help: "Start the server that is down",
     },
-    Kind {
+    KnownAction {
         name: "restart",
         read: |detail| with_mode("restart", detail, |mode| FaultKind::Restart { mode }),
         form: "smart|fast|immediate",
         help: "Shut the server down and start it",
     },
-    Kind {
+    KnownAction {
         name: "kill",
         read: |detail| lasting(FaultKind::Kill, detail),
         form: "[TIME]",
         help: "SIGKILL to the postmaster; start the server after this time or by an action start",
     },
-    Kind {
+    KnownAction {
         name: "kill_backend",
         read: |detail| bare(FaultKind::KillBackend, detail),
         form: "",
         help: "SIGKILL to a backend of the load, after which the server restarts by itself",
     },
-    Kind {
+    KnownAction {
         name: "pause",
         read: |detail| lasting(FaultKind::Pause, detail),
         form: "TIME",
         help: "SIGSTOP to all processes of the server, and SIGCONT after this time",
     },
-    Kind {
+    KnownAction {
         name: "promote",
         read: |detail| of_standby("promote", detail, |standby| FaultKind::Promote { standby }),
         form: "STANDBY",
         help: "Promote this standby",
     },
-    Kind {
+    KnownAction {
         name: "switchover",
         read: |detail| of_standby("switchover", detail, |standby| FaultKind::Switchover { standby }),
         form: "STANDBY",
         help: "Shut the primary down (fast), then promote this standby",
     },
-    Kind {
+    KnownAction {
         name: "cut",
         read: |detail| lasting(FaultKind::Cut, detail),
         form: "[TIME]",
         help: "Reset all connections, and new ones for this time or until an action heal",
     },
-    Kind {
+    KnownAction {
         name: "blackhole",
         read: |detail| lasting(FaultKind::Blackhole, detail),
         form: "[TIME]",
         help: "Lose all data of the network without a reset, for this time or until an action heal",
     },
-    Kind {
+    KnownAction {
         name: "blackhole_to_server",
         read: |detail| lasting(FaultKind::BlackholeToServer, detail),
         form: "[TIME]",
         help: "The same for data to the server alone",
     },
-    Kind {
+    KnownAction {
         name: "blackhole_to_client",
         read: |detail| lasting(FaultKind::BlackholeToClient, detail),
         form: "[TIME]",
         help: "The same for data to the clients alone",
     },
-    Kind {
+    KnownAction {
         name: "slow",
         read: slow,
         form: "DELAY[,BANDWIDTH][,TIME]",
         help: "Delay all data by this much more, and limit the bandwidth of each direction, for this time or until an action \
                heal",
     },
-    Kind {
+    KnownAction {
         name: "heal",
         read: |detail| bare(FaultKind::Heal, detail),
         form: "",

@@ -17,7 +17,8 @@ use crate::circumstances::Circumstances;
 use crate::control::Control;
 use crate::descriptors::provide_descriptors;
 use crate::error::RunError;
-use crate::runner::{RunRequest, Runner};
+use crate::request::RunRequest;
+use crate::runner::Runner;
 use crate::scripts::Scripts;
 use crate::spec::RunSpec;
 

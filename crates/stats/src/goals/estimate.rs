@@ -5,20 +5,20 @@ use crate::ScriptStats;
 use crate::quantiles::two_sided_t;
 
 use super::goal::{Goal, GoalFigure, GoalSide, LatencyKind, LatencyStatistic};
-use super::proportion::{BlockVariance, Proportion, RankInterval, Side};
+use super::proportion::{BlockVariance, LimitSide, Proportion, RankInterval};
 use super::result::{GoalMethod, GoalVerdict};
-use super::series::{self, Block, uncompleted};
+use super::series::{self, GoalBlock, uncompleted};
 
 /// A figure with the ends of its interval, in the units of the goal; `None`: infinite.
 #[derive(Copy, Clone, Debug, PartialEq)]
-pub(super) struct Estimate {
+pub(super) struct GoalEstimate {
     pub(super) value: Option<f64>,
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
     pub(super) method: GoalMethod,
 }
 
-impl Estimate {
+impl GoalEstimate {
     /// The verdict for a limit.
     pub(super) fn verdict(&self, side: GoalSide, limit: f64) -> GoalVerdict {
         let (low, high) = match self.method {
@@ -38,7 +38,7 @@ impl Estimate {
 
 /// The blocks of a goal.
 pub(super) struct Blocks<'a> {
-    pub(super) blocks: &'a [Block],
+    pub(super) blocks: &'a [GoalBlock],
     /// Measured time.
     pub(super) seconds: f64,
     /// There are too few to estimate a variance from them, so transactions are taken as independent.
@@ -47,7 +47,7 @@ pub(super) struct Blocks<'a> {
 
 impl Blocks<'_> {
     /// The figure with an interval that misses the true value with the probability `error`; `None` if there is none.
-    pub(super) fn estimate(&self, goal: &Goal, stats: &ScriptStats, error: f64) -> Option<Estimate> {
+    pub(super) fn estimate(&self, goal: &Goal, stats: &ScriptStats, error: f64) -> Option<GoalEstimate> {
         match goal.figure {
             GoalFigure::Latency(kind, LatencyStatistic::Percentile(percent)) => {
                 self.percentile(stats, kind, percent / 100.0, goal.limit, error)
@@ -63,9 +63,9 @@ impl Blocks<'_> {
         }
     }
 
-    fn estimated(&self, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Estimate {
+    fn estimated(&self, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> GoalEstimate {
         let method = if self.is_short { GoalMethod::Independent } else { GoalMethod::Blocks };
-        Estimate { value, low, high, method }
+        GoalEstimate { value, low, high, method }
     }
 
     /// The factor by which the run must be longer until its interval excludes the limit, at least 1, if the figure
@@ -73,7 +73,7 @@ impl Blocks<'_> {
     pub(super) fn growth(
         &self,
         goal: &Goal,
-        estimate: &Estimate,
+        estimate: &GoalEstimate,
         error: f64,
         factor_max: f64,
     ) -> Option<f64> {
@@ -123,7 +123,7 @@ impl Blocks<'_> {
         share: f64,
         limit_ns: f64,
         error: f64,
-    ) -> Option<Estimate> {
+    ) -> Option<GoalEstimate> {
         let scheduled = stats.counts.scheduled;
         if scheduled == 0 {
             return None;
@@ -148,14 +148,14 @@ impl Blocks<'_> {
         let effective = |proportion: Proportion| proportion.effective_at(1.0 - share);
         // The end is between the last latency that is possible and the first that is not.
         let high_within = |of: &[u16], from: f64, to: Option<(f64, Proportion)>| {
-            let first = of.partition_point(|bucket| side(&above(*bucket)) != Side::Below);
+            let first = of.partition_point(|bucket| side(&above(*bucket)) != LimitSide::Below);
             let from = first.checked_sub(1).map_or(from, |last| series::highest_ns(of[last]).max(from));
             let of_bucket = |bucket: &u16| (series::highest_ns(*bucket), above(*bucket));
             let (to, proportion) = of.get(first).map(of_bucket).or(to)?;
             Some(ranks(effective(proportion)).high.and_then(at_rank)?.min(to).max(from))
         };
         let low_within = |of: &[u16], from: Option<(f64, Proportion)>, to: f64| {
-            let first = of.partition_point(|bucket| side(&above(*bucket)) == Side::Above);
+            let first = of.partition_point(|bucket| side(&above(*bucket)) == LimitSide::Above);
             let to = of.get(first).map_or(to, |bucket| series::highest_ns(*bucket).min(to));
             let of_bucket = |last: usize| (series::highest_ns(of[last]), above(of[last]));
             let Some((from, proportion)) = first.checked_sub(1).map(of_bucket).or(from) else {
@@ -165,12 +165,12 @@ impl Blocks<'_> {
         };
         let just_beyond = limit_ns + 1.0;
         let high = match side_of_limit {
-            Side::Below => high_within(below, 0.0, Some((limit_ns, at_limit))),
-            Side::Possible | Side::Above => high_within(beyond, just_beyond, None),
+            LimitSide::Below => high_within(below, 0.0, Some((limit_ns, at_limit))),
+            LimitSide::Possible | LimitSide::Above => high_within(beyond, just_beyond, None),
         };
         let low = match side_of_limit {
-            Side::Above => low_within(beyond, Some((just_beyond, at_limit)), f64::INFINITY),
-            Side::Possible | Side::Below => low_within(below, None, limit_ns),
+            LimitSide::Above => low_within(beyond, Some((just_beyond, at_limit)), f64::INFINITY),
+            LimitSide::Possible | LimitSide::Below => low_within(below, None, limit_ns),
         };
         Some(self.estimated(value, low, high))
     }
@@ -185,7 +185,7 @@ impl Blocks<'_> {
     }
 
     /// The mean of the succeeded transactions.
-    fn mean(&self, stats: &ScriptStats, kind: LatencyKind, error: f64) -> Option<Estimate> {
+    fn mean(&self, stats: &ScriptStats, kind: LatencyKind, error: f64) -> Option<GoalEstimate> {
         let (sum, of) = self.sums();
         if of == 0.0 {
             return None;
@@ -210,7 +210,7 @@ impl Blocks<'_> {
     /// Throughput. Below 20 s its standard error is that of a renewal process (Cox, Renewal theory, 1962, section
     /// 4.2): relative to the throughput, the coefficient of variation of the times ÷ √ transactions. This coefficient
     /// is taken as at least 1, that of random arrivals.
-    fn throughput(&self, stats: &ScriptStats, error: f64) -> Option<Estimate> {
+    fn throughput(&self, stats: &ScriptStats, error: f64) -> Option<GoalEstimate> {
         if self.seconds <= 0.0 {
             return None;
         }
@@ -227,7 +227,7 @@ impl Blocks<'_> {
     }
 
     /// Latency and throughput are not negative.
-    fn around(&self, value: f64, half_width: f64) -> Estimate {
+    fn around(&self, value: f64, half_width: f64) -> GoalEstimate {
         let high = value + half_width;
         self.estimated(
             Some(value),
@@ -260,14 +260,14 @@ fn ordered(stats: &ScriptStats, kind: LatencyKind, rank: u64) -> Option<u64> {
 }
 
 /// The maximum, which is exact.
-fn maximum(stats: &ScriptStats, kind: LatencyKind) -> Option<Estimate> {
+fn maximum(stats: &ScriptStats, kind: LatencyKind) -> Option<GoalEstimate> {
     let max_ns = match kind {
         LatencyKind::Response => stats.response.max_ns(),
         LatencyKind::Service => stats.service.max_ns(),
         LatencyKind::Lag => Some(stats.lag_max_ns),
     };
     let value = max_ns.filter(|_| uncompleted(stats) == 0).map(|ns| ns as f64);
-    let exact = Estimate { value, low: None, high: None, method: GoalMethod::Exact };
+    let exact = GoalEstimate { value, low: None, high: None, method: GoalMethod::Exact };
     (stats.counts.scheduled > 0).then_some(exact)
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::{CONFIDENCE, INTERVALS_MIN, Interval, ScriptStats};
 
-use super::estimate::{Blocks, Estimate};
+use super::estimate::{Blocks, GoalEstimate};
 use super::goal::{Goal, GoalFigure, GoalSide, LatencyStatistic};
 use super::result::{GoalMethod, GoalResult, GoalStop, GoalVerdict, StopBasis, recorded};
-use super::series::{Block, uncompleted};
+use super::series::{GoalBlock, uncompleted};
 
 /// Maximum number of goals of a run; each takes some kilobytes for each second.
 pub const GOALS_MAX: usize = 32;
@@ -59,7 +59,7 @@ struct MeasuredGoal {
     goal: Goal,
     /// Index of its script; `None`: all.
     script: Option<usize>,
-    blocks: Vec<Block>,
+    blocks: Vec<GoalBlock>,
 }
 
 impl GoalMeter {
@@ -258,7 +258,7 @@ impl GoalMeter {
     }
 
     /// The blocks of a goal, with a short remainder at the end added to the one before.
-    fn blocks<'a>(&self, measured: &'a MeasuredGoal) -> Cow<'a, [Block]> {
+    fn blocks<'a>(&self, measured: &'a MeasuredGoal) -> Cow<'a, [GoalBlock]> {
         let has_remainder = self.blocks_s.last().is_some_and(|last| *last < self.block_s / 2.0);
         match measured.blocks.split_last() {
             Some((remainder, others)) if has_remainder && !others.is_empty() => {
@@ -289,7 +289,7 @@ impl GoalMeter {
             Some(estimate) => estimate.verdict(goal.side, goal.limit),
             None => GoalVerdict::Undecided,
         };
-        let needed = |estimate: Estimate| {
+        let needed = |estimate: GoalEstimate| {
             let factor = blocks.growth(goal, &estimate, error, GROWTH_MAX)?;
             Some(self.seconds() * factor)
         };
@@ -324,9 +324,9 @@ impl MeasuredGoal {
         }
     }
 
-    fn block(&self, interval: &Interval, seconds: f64) -> Block {
+    fn block(&self, interval: &Interval, seconds: f64) -> GoalBlock {
         let Goal { figure, limit, .. } = self.goal;
-        let of = |stats: &ScriptStats| Block::new(figure, limit, stats, seconds);
+        let of = |stats: &ScriptStats| GoalBlock::new(figure, limit, stats, seconds);
         if let Some(script) = self.script.and_then(|script| interval.scripts.get(script)) {
             return of(script);
         }

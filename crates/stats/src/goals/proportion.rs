@@ -20,12 +20,12 @@ pub(super) struct Proportion {
 
 /// Whether so many of so many independent draws are possible with this share, by an exact binomial test.
 pub(crate) fn is_possible_share(count: f64, of: f64, share: f64, error: f64) -> bool {
-    of > 0.0 && Proportion::independent(count, of).side_of(share, error) == Side::Possible
+    of > 0.0 && Proportion::independent(count, of).side_of(share, error) == LimitSide::Possible
 }
 
 /// Where a limit is, as seen from a share.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum LimitSide {
     /// The true share is below the limit.
     Below,
     /// The data do not exclude the limit.
@@ -72,20 +72,20 @@ impl Proportion {
     }
 
     /// Where the limit is, by an exact binomial test with the effective number of transactions.
-    pub(super) fn side_of(&self, limit: f64, error: f64) -> Side {
+    pub(super) fn side_of(&self, limit: f64, error: f64) -> LimitSide {
         if limit > self.share {
             let effective = self.effective_at(limit);
             let (count, others) = (self.share * effective, (1.0 - self.share) * effective);
             // The probability of at most this share.
             let at_most = 1.0 - regularized_beta(count + 1.0, others, limit);
-            if limit >= 1.0 || at_most < error / 2.0 { Side::Below } else { Side::Possible }
+            if limit >= 1.0 || at_most < error / 2.0 { LimitSide::Below } else { LimitSide::Possible }
         } else if limit < self.share {
             let effective = self.effective_at(limit);
             let (count, others) = (self.share * effective, (1.0 - self.share) * effective);
             let at_least = if limit <= 0.0 { 0.0 } else { regularized_beta(count, others + 1.0, limit) };
-            if at_least < error / 2.0 { Side::Above } else { Side::Possible }
+            if at_least < error / 2.0 { LimitSide::Above } else { LimitSide::Possible }
         } else {
-            Side::Possible
+            LimitSide::Possible
         }
     }
 
@@ -104,7 +104,11 @@ impl Proportion {
         let (mut possible, mut excluded) = (self.share, 1.0);
         for _ in 0..BISECTIONS_OF_SHARE {
             let middle = f64::midpoint(possible, excluded);
-            if self.side_of(middle, error) == Side::Below { excluded = middle } else { possible = middle }
+            if self.side_of(middle, error) == LimitSide::Below {
+                excluded = middle
+            } else {
+                possible = middle
+            }
         }
         (low, excluded)
     }
@@ -114,7 +118,7 @@ impl Proportion {
     pub(super) fn growth_to_exclude(&self, limit: f64, error: f64, factor_max: f64) -> Option<f64> {
         let is_excluded = |factor: f64| {
             let grown = Proportion { of: self.of * factor, ..*self };
-            grown.side_of(limit, error) != Side::Possible
+            grown.side_of(limit, error) != LimitSide::Possible
         };
         if !is_excluded(factor_max) {
             return None;

@@ -11,7 +11,7 @@ use super::proportion::BlockVariance;
 
 /// A block of the run, as one goal needs it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Block {
+pub(super) struct GoalBlock {
     /// Transactions over the limit, succeeded transactions, or the sum of their times in nanoseconds.
     pub(super) sum: f64,
     /// Scheduled or succeeded transactions, or seconds.
@@ -50,9 +50,9 @@ pub(crate) fn over(stats: &ScriptStats, kind: LatencyKind, limit_ns: f64) -> u64
     above.map(|(_, _, count)| count).sum::<u64>().saturating_add(uncompleted(stats))
 }
 
-impl Block {
+impl GoalBlock {
     /// The part of a goal on `figure` with this latency limit that `stats`, measured for `seconds`, contributes.
-    pub(super) fn new(figure: GoalFigure, limit: f64, stats: &ScriptStats, seconds: f64) -> Block {
+    pub(super) fn new(figure: GoalFigure, limit: f64, stats: &ScriptStats, seconds: f64) -> GoalBlock {
         let counts = &stats.counts;
         let (sum, of) = match figure {
             GoalFigure::Latency(kind, LatencyStatistic::Percentile(_) | LatencyStatistic::Max) => {
@@ -60,26 +60,26 @@ impl Block {
             }
             GoalFigure::Latency(kind, LatencyStatistic::Mean) => {
                 let sum_ns = sum_ns(stats, kind);
-                return Block { sum: sum_ns, of: counts.succeeded as f64, histogram: Vec::new() };
+                return GoalBlock { sum: sum_ns, of: counts.succeeded as f64, histogram: Vec::new() };
             }
             GoalFigure::Over(kind, limit_ns) => (over(stats, kind, limit_ns as f64), counts.scheduled),
             GoalFigure::Failed => (counts.failed, counts.scheduled),
             GoalFigure::Skipped => (counts.skipped, counts.scheduled),
             GoalFigure::Late => (counts.late.saturating_add(uncompleted(stats)), counts.scheduled),
             GoalFigure::Tps => {
-                return Block { sum: counts.succeeded_in_time(), of: seconds, histogram: Vec::new() };
+                return GoalBlock { sum: counts.succeeded_in_time(), of: seconds, histogram: Vec::new() };
             }
         };
         let histogram = match figure {
             GoalFigure::Latency(kind, LatencyStatistic::Percentile(_)) => histogram(stats, kind),
             _ => Vec::new(),
         };
-        Block { sum: sum as f64, of: of as f64, histogram }
+        GoalBlock { sum: sum as f64, of: of as f64, histogram }
     }
 
     /// Adds another block.
-    pub(super) fn add(&mut self, other: &Block) {
-        let Block { sum, of, histogram } = other;
+    pub(super) fn add(&mut self, other: &GoalBlock) {
+        let GoalBlock { sum, of, histogram } = other;
         self.sum += sum;
         self.of += of;
         for (bucket, count) in histogram {
@@ -151,7 +151,7 @@ pub(super) fn ratio(sums: &[f64], of: &[f64]) -> Option<(f64, BlockVariance)> {
 }
 
 /// The coarse buckets of the blocks, in ascending order, without that of transactions that did not succeed.
-pub(super) fn buckets(blocks: &[Block]) -> Vec<u16> {
+pub(super) fn buckets(blocks: &[GoalBlock]) -> Vec<u16> {
     let all = blocks.iter().flat_map(|block| &block.histogram).map(|(bucket, _)| *bucket);
     let buckets: BTreeSet<u16> = all.filter(|bucket| *bucket != ENDLESS).collect();
     buckets.into_iter().collect()
@@ -165,7 +165,7 @@ pub(super) fn highest_ns(bucket: u16) -> f64 {
 }
 
 /// The transactions above a coarse bucket, of how many, and the variance of this share.
-pub(super) fn above(blocks: &[Block], bucket: u16) -> (f64, f64, Option<BlockVariance>) {
+pub(super) fn above(blocks: &[GoalBlock], bucket: u16) -> (f64, f64, Option<BlockVariance>) {
     let above: Vec<f64> = blocks.iter().map(|block| block.above(bucket)).collect();
     let of: Vec<f64> = blocks.iter().map(|block| block.of).collect();
     let variance = ratio(&above, &of).map(|(_, variance)| variance);
@@ -202,10 +202,10 @@ mod tests {
 
     #[test]
     fn a_block_with_another_added_has_the_counts_of_both() {
-        let block = |histogram: &[(u16, u32)]| Block { sum: 1.0, of: 2.0, histogram: histogram.to_vec() };
+        let block = |histogram: &[(u16, u32)]| GoalBlock { sum: 1.0, of: 2.0, histogram: histogram.to_vec() };
         let mut sum = block(&[(3, 1), (7, 2)]);
         sum.add(&block(&[(1, 5), (7, 1), (9, 1)]));
-        assert_eq!(sum, Block { sum: 2.0, of: 4.0, histogram: vec![(1, 5), (3, 1), (7, 3), (9, 1)] });
+        assert_eq!(sum, GoalBlock { sum: 2.0, of: 4.0, histogram: vec![(1, 5), (3, 1), (7, 3), (9, 1)] });
         assert_eq!((sum.above(3), sum.above(9), sum.above(0)), (4.0, 0.0, 10.0));
     }
 }

@@ -28,7 +28,7 @@ use crate::{completion, dependents, sql_names};
 
 /// What the loading of rows needs to know.
 #[derive(Debug, Default)]
-pub(super) struct Preparation {
+pub(super) struct LoadPreparation {
     /// The journal, quoted.
     pub(super) journal: Journal,
     /// The steps that an interrupted loading has done.
@@ -45,7 +45,7 @@ pub(super) struct Preparation {
     pub(super) has_foreign_keys: bool,
 }
 
-impl Preparation {
+impl LoadPreparation {
     /// The number of chunks of a table whose loading has begun.
     pub(super) fn chunks_of(&self, relation: &str) -> Option<u32> {
         let beginning = format!("rows {relation} ");
@@ -68,7 +68,7 @@ pub(super) fn prepare(
     set: &TableSet,
     options: &InitOptions,
     progress: &mut Progress<'_>,
-) -> Result<Option<Preparation>, WorkloadError> {
+) -> Result<Option<LoadPreparation>, WorkloadError> {
     if options.resumes {
         if let Some(journal) = journal::find(session, &set.workload)? {
             return resume(session, set, options, journal).map(Some);
@@ -107,9 +107,9 @@ fn resume(
     set: &TableSet,
     options: &InitOptions,
     journal: String,
-) -> Result<Preparation, WorkloadError> {
+) -> Result<LoadPreparation, WorkloadError> {
     let mut preparation =
-        Preparation { journal: Journal::named(session, &journal)?, ..Preparation::default() };
+        LoadPreparation { journal: Journal::named(session, &journal)?, ..LoadPreparation::default() };
     let [asked, statements] = fingerprint(set, options);
     for (kind, step, detail) in journal::read(session, &journal)? {
         match kind.as_str() {
@@ -151,7 +151,7 @@ fn resume(
 fn foreign_objects(
     session: &mut Session,
     set: &TableSet,
-    preparation: &Preparation,
+    preparation: &LoadPreparation,
 ) -> Result<ForeignObjects, WorkloadError> {
     let mut foreign = ForeignObjects::read(session, &set.workload)?;
     foreign.leave_out_without_marks();
@@ -165,7 +165,11 @@ fn foreign_objects(
 }
 
 /// Rejects an interrupted loading of another database, such as one that was restored from a dump.
-fn check_own(session: &mut Session, set: &TableSet, preparation: &Preparation) -> Result<(), WorkloadError> {
+fn check_own(
+    session: &mut Session,
+    set: &TableSet,
+    preparation: &LoadPreparation,
+) -> Result<(), WorkloadError> {
     let marked = Marked::new(marks::find(session, &set.workload)?);
     let mut tables =
         [&*preparation.journal.table].into_iter().chain(preparation.relations.values().map(String::as_str));
@@ -181,7 +185,7 @@ fn begin(
     lock_try: &LockTry,
     announced: &mut String,
     tell: Tell<'_>,
-) -> Result<Preparation, WorkloadError> {
+) -> Result<LoadPreparation, WorkloadError> {
     refuse_transaction_control(set)?;
     let marked = marks::find(session, &set.workload)?;
     let obstacles = Obstacles::find(session, set, options, marked.clone())?;
@@ -218,7 +222,7 @@ fn begin(
     };
     let schema = journal_schema(session, set, &oids)?;
     let journal = journal::in_schema(&schema, &set.workload);
-    let mut preparation = Preparation {
+    let mut preparation = LoadPreparation {
         journal: Journal::default(),
         done: BTreeSet::new(),
         search_path,
@@ -349,7 +353,7 @@ fn has_dependents(error: &WorkloadError) -> bool {
 }
 
 /// What the journal has at the beginning. Tables come before their keys.
-fn entries(set: &TableSet, options: &InitOptions, preparation: &Preparation) -> Vec<journal::Entry> {
+fn entries(set: &TableSet, options: &InitOptions, preparation: &LoadPreparation) -> Vec<journal::Entry> {
     let entry = |kind: &str, step: String, detail: String| (kind.to_owned(), step, detail);
     let [asked, statements] = fingerprint(set, options);
     let mut entries = vec![
@@ -440,7 +444,7 @@ fn search_path(session: &mut Session) -> Result<String, WorkloadError> {
 pub(super) fn finish(
     session: &mut Session,
     set: &TableSet,
-    preparation: &Preparation,
+    preparation: &LoadPreparation,
     rows: &BTreeMap<String, u64>,
     lock_try: &LockTry,
 ) -> Result<(), WorkloadError> {
@@ -464,7 +468,7 @@ pub(super) fn finish(
 fn finish_within(
     session: &mut Session,
     set: &TableSet,
-    preparation: &Preparation,
+    preparation: &LoadPreparation,
     rows: &BTreeMap<String, u64>,
     foreign: Option<&ForeignObjects>,
 ) -> Result<(), WorkloadError> {

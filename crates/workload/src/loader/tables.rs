@@ -10,7 +10,7 @@ use connect::{Session, Target};
 
 use super::journal::{self, Note};
 use super::plan::{Job, Mode, Part, Plan, StepName, Task};
-use super::preparation::{self, Preparation};
+use super::preparation::{self, LoadPreparation};
 use super::repairs::Repair;
 use super::statement::LoadStatement;
 use super::table_set::{AfterRows, LoadTable, Purpose, TableSet};
@@ -157,7 +157,7 @@ fn in_order<'a>(statements: impl Iterator<Item = &'a AfterRows>) -> Vec<&'a Afte
 /// The input of a plan.
 struct TablePlan<'a> {
     set: &'a TableSet,
-    preparation: &'a Preparation,
+    preparation: &'a LoadPreparation,
     jobs: u32,
 }
 

@@ -5,7 +5,7 @@ use connect::{Session, Target};
 
 use super::Tpcb;
 use super::existing::ExistingTables;
-use super::obstacles::{Obstacles, Replaced};
+use super::obstacles::{PgbenchObstacles, Replaced};
 use super::phase::{LoadContext, grouped};
 use super::schema::{self, ACCOUNTS_PER_BRANCH, needs_major};
 use crate::WorkloadError;
@@ -30,7 +30,7 @@ pub(super) fn init(
 ) -> Result<InitReport, WorkloadError> {
     check(options)?;
     check_version(options, session)?;
-    let obstacles = if options.waits_as_pgbench { None } else { Some(Obstacles::find(session)?) };
+    let obstacles = if options.waits_as_pgbench { None } else { Some(PgbenchObstacles::find(session)?) };
     if let Some(obstacles) = obstacles.as_ref().filter(|_| !options.drops) {
         obstacles.check(session, &options.steps)?;
     }

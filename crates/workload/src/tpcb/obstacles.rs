@@ -42,7 +42,7 @@ const NAMED_MAX: usize = 10;
 
 /// Relations that have the names of pgbench's tables.
 #[derive(Debug)]
-pub(super) struct Obstacles {
+pub(super) struct PgbenchObstacles {
     relations: Vec<Obstacle>,
     /// Objects of users that are dropped with them, described.
     dependents: Vec<String>,
@@ -63,9 +63,9 @@ struct Obstacle {
     columns: String,
 }
 
-impl Obstacles {
+impl PgbenchObstacles {
     /// Those that the session's search path finds.
-    pub(super) fn find(session: &mut Session) -> Result<Obstacles, WorkloadError> {
+    pub(super) fn find(session: &mut Session) -> Result<PgbenchObstacles, WorkloadError> {
         let oids = oids_of_names(session)?.join(", ");
         let sql = format!(
             "select c.oid, replace(o.type, 'composite type', 'type'), o.identity, quote_ident(n.nspname), c.relname, \
@@ -78,7 +78,7 @@ impl Obstacles {
         );
         let relations: Vec<Obstacle> = query_catalogs(session, &sql)?.iter().map(Obstacle::new).collect();
         let dependents = dependents_of_users(session, &relations)?;
-        Ok(Obstacles { relations, dependents })
+        Ok(PgbenchObstacles { relations, dependents })
     }
 
     /// Refuses relations that pgbench did not make: others than tables, tables with other columns or with partitions of

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::existing::ExistingTables;
-use super::rows::{ACCOUNT_ROWS, BRANCH_ROWS, FILLED, NumberedRows, Rows, TELLER_ROWS};
+use super::rows::{ACCOUNT_ROWS, BRANCH_ROWS, FILLED, NumberedRows, PgbenchRows, TELLER_ROWS};
 use super::schema::{self, ACCOUNTS, BRANCHES, HISTORY, TELLERS, Table};
 use crate::init_steps::{Step, StepFacts};
 use crate::load::{InitOptions, Partitioning};
@@ -251,14 +251,14 @@ impl LoadContext<'_> {
     }
 
     /// All rows of a table.
-    fn whole(self, rows: &'static Rows) -> Part {
+    fn whole(self, rows: &'static PgbenchRows) -> Part {
         let total = schema::branches(self.options) * rows.table.rows_per_scale;
         part(rows, rows.table.name.to_owned(), 0..total, total)
     }
 }
 
 /// Rows of a table; `total` is the number of all rows that this phase loads into the table.
-fn part(rows: &'static Rows, relation: String, numbers: Range<u64>, total: u64) -> Part {
+fn part(rows: &'static PgbenchRows, relation: String, numbers: Range<u64>, total: u64) -> Part {
     let source = Arc::new(NumberedRows { rows, numbers });
     let progress = (rows.table.name.into(), total);
     Part {

@@ -10,7 +10,7 @@ use super::schema::{ACCOUNTS, ACCOUNTS_PER_BRANCH, BRANCHES, TELLERS, TELLERS_PE
 
 /// A table and the function that writes its row number `k`, counted from 0.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct PgbenchRows {
     pub table: Table,
     pub write: fn(k: u64, numbers: &mut itoa::Buffer, out: &mut Vec<u8>),
 }
@@ -20,7 +20,7 @@ const ROWS_PER_BUFFER: u64 = 1000;
 
 /// Rows of a table by their numbers. They are always one chunk.
 pub(crate) struct NumberedRows {
-    pub rows: &'static Rows,
+    pub rows: &'static PgbenchRows,
     /// Counted from 0 through the whole table.
     pub numbers: Range<u64>,
 }
@@ -42,7 +42,7 @@ impl RowSource for NumberedRows {
 }
 
 struct NumberedWriter {
-    rows: &'static Rows,
+    rows: &'static PgbenchRows,
     left: Range<u64>,
     numbers: itoa::Buffer,
 }
@@ -59,11 +59,11 @@ impl RowWriter for NumberedWriter {
     }
 }
 
-pub(crate) const BRANCH_ROWS: Rows = Rows { table: BRANCHES, write: write_branch };
-pub(crate) const TELLER_ROWS: Rows = Rows { table: TELLERS, write: write_teller };
-pub(crate) const ACCOUNT_ROWS: Rows = Rows { table: ACCOUNTS, write: write_account };
+pub(crate) const BRANCH_ROWS: PgbenchRows = PgbenchRows { table: BRANCHES, write: write_branch };
+pub(crate) const TELLER_ROWS: PgbenchRows = PgbenchRows { table: TELLERS, write: write_teller };
+pub(crate) const ACCOUNT_ROWS: PgbenchRows = PgbenchRows { table: ACCOUNTS, write: write_account };
 /// The tables that have rows from the start, in the order in which they are filled.
-pub(crate) const FILLED: [&Rows; 3] = [&BRANCH_ROWS, &TELLER_ROWS, &ACCOUNT_ROWS];
+pub(crate) const FILLED: [&PgbenchRows; 3] = [&BRANCH_ROWS, &TELLER_ROWS, &ACCOUNT_ROWS];
 
 /// `bid, bbalance, filler`: a number, nothing on the account, no filler.
 fn write_branch(k: u64, numbers: &mut itoa::Buffer, out: &mut Vec<u8>) {

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::schema::{FOREIGN_KEYS, Table};
+use super::schema::{FOREIGN_KEYS, TpchTable};
 use crate::check::Check;
 
 /// Rows that a check returns at most.
@@ -25,11 +25,11 @@ pub(super) static CHECKS: LazyLock<[Check; 4]> = LazyLock::new(|| {
 /// known.
 fn rows() -> String {
     let orders = "trunc(1500000 * cast(:scale as double precision))";
-    let counted = |table: Table| {
+    let counted = |table: TpchTable| {
         let (low, high) = match (table, table.rows_per_scale()) {
-            (Table::LineItem, _) => (orders.to_owned(), format!("7 * {orders}")),
+            (TpchTable::LineItem, _) => (orders.to_owned(), format!("7 * {orders}")),
             // As the generator calculates.
-            (Table::PartSupp, _) => {
+            (TpchTable::PartSupp, _) => {
                 let rows = "4 * trunc(200000 * cast(:scale as double precision))".to_owned();
                 (rows.clone(), rows)
             }
@@ -45,13 +45,13 @@ fn rows() -> String {
         let name = table.name();
         format!("select '{name}' as name, count(*) as found, {low} as low, {high} as high from {name}")
     };
-    let all = Table::ALL.map(counted).join(" union all ");
+    let all = TpchTable::ALL.map(counted).join(" union all ");
     format!("select * from ({all}) as tables where found not between low and high")
 }
 
 /// Rows whose referenced row is missing.
 fn references() -> String {
-    let missing = |(table, columns, referenced): (Table, &str, Table)| {
+    let missing = |(table, columns, referenced): (TpchTable, &str, TpchTable)| {
         let keys = super::schema::PRIMARY_KEYS.iter().find(|(of, _)| *of == referenced);
         let keys = keys.map_or("", |(_, columns)| columns);
         let pairs = columns.split(", ").zip(keys.split(", "));

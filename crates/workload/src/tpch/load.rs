@@ -9,7 +9,7 @@ use stats::Scale;
 
 use super::Tpch;
 use super::rows::TableRows;
-use super::schema::{self, FOREIGN_KEYS, FOREIGN_KEYS_SET, NO_INDEXES, PRIMARY_KEYS, REFERENCING, Table};
+use super::schema::{self, FOREIGN_KEYS, FOREIGN_KEYS_SET, NO_INDEXES, PRIMARY_KEYS, REFERENCING, TpchTable};
 use crate::init_steps::Step;
 use crate::load::{InitOptions, InitReport, Logging, Progress, query};
 use crate::loaded_tables::{incomplete, loaded};
@@ -68,7 +68,7 @@ fn table_set(options: &InitOptions) -> Result<TableSet, WorkloadError> {
     let file: Arc<str> = "schema.sql".into();
     let statements = script::statements(&file, schema::SCHEMA, &BTreeMap::new())?;
     // The largest tables come first, so that the keys of one are built while the next one is loaded.
-    let tables = Table::ALL.into_iter().rev().map(|table| LoadTable {
+    let tables = TpchTable::ALL.into_iter().rev().map(|table| LoadTable {
         table: TableName::new(table.name()),
         columns: String::new(),
         source: Arc::new(TableRows { table, scale: options.scale }),
@@ -84,7 +84,7 @@ fn table_set(options: &InitOptions) -> Result<TableSet, WorkloadError> {
             .into_iter()
             .map(|statement| LoadStatement::of_file(statement.sql, &file, statement.line))
             .collect(),
-        names: Table::ALL.map(|table| TableName::new(table.name())).into(),
+        names: TpchTable::ALL.map(|table| TableName::new(table.name())).into(),
         tables: tables.collect(),
         after: after_rows(options.indexes.as_deref().unwrap_or(FOREIGN_KEYS_SET)),
         ..TableSet::default()
@@ -93,12 +93,12 @@ fn table_set(options: &InitOptions) -> Result<TableSet, WorkloadError> {
 
 /// The statements of an index set.
 fn after_rows(index_set: &str) -> Vec<AfterRows> {
-    let after = |purpose, table: Table, sql: String| AfterRows {
+    let after = |purpose, table: TpchTable, sql: String| AfterRows {
         purpose,
         table: Some(TableName::new(table.name())),
         statement: LoadStatement::new(sql),
     };
-    let alter = |table: Table| format!("alter table {} add", table.name());
+    let alter = |table: TpchTable| format!("alter table {} add", table.name());
     let mut statements = Vec::new();
     if index_set != NO_INDEXES {
         statements.extend(PRIMARY_KEYS.map(|(table, columns)| {
@@ -122,7 +122,7 @@ pub(super) fn find(session: &mut Session) -> Result<Tables, WorkloadError> {
     if loaded(session, &Tpch)?.is_some_and(|loaded| !loaded.complete) {
         return Err(incomplete(&Tpch));
     }
-    let (name, each) = (Table::Supplier.name(), Table::Supplier.rows_per_scale().unwrap_or(1));
+    let (name, each) = (TpchTable::Supplier.name(), TpchTable::Supplier.rows_per_scale().unwrap_or(1));
     let rows = match query(session, &format!("select pg_catalog.count(*) from {name}")) {
         Ok(rows) => rows,
         Err(WorkloadError::Query { source, .. }) if source.sqlstate() == Some(SqlState::UNDEFINED_TABLE) => {

@@ -25,7 +25,7 @@ use crate::scripts::Script;
 use crate::workload::{Tables, Workload};
 use crate::{WorkloadError, names};
 
-use schema::{INDEX_SETS, Table};
+use schema::{INDEX_SETS, TpchTable};
 
 /// The tables and queries derived from TPC-H.
 #[derive(Copy, Clone, Debug)]
@@ -92,11 +92,11 @@ impl Workload for Tpch {
     }
 
     fn scale_table(&self) -> Option<&str> {
-        Some(Table::Supplier.name())
+        Some(TpchTable::Supplier.name())
     }
 
     fn table_names(&self) -> Vec<String> {
-        Table::ALL.map(|table| table.name().to_owned()).into()
+        TpchTable::ALL.map(|table| table.name().to_owned()).into()
     }
 
     /// PostgreSQL 15, scale 1: `pg_total_relation_size` of all tables with the index set `foreign_keys`.
@@ -108,7 +108,7 @@ impl Workload for Tpch {
     fn prepare_run(&self, _: &mut Preparation<'_>) {}
 
     fn vacuum_all(&self, preparation: &mut Preparation<'_>) {
-        for table in Table::ALL {
+        for table in TpchTable::ALL {
             preparation.vacuum("vacuum analyze", table.name());
         }
     }

@@ -8,7 +8,7 @@ use tpchgen::generators::{
 };
 
 use super::copy_row::{CopyRow, Line};
-use super::schema::Table;
+use super::schema::TpchTable;
 use crate::loader::{RowSource, RowWriter};
 
 /// Bytes after which a buffer of rows is sent.
@@ -17,7 +17,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// The rows of a table at a scale.
 #[derive(Debug)]
 pub(super) struct TableRows {
-    pub(super) table: Table,
+    pub(super) table: TpchTable,
     pub(super) scale: Scale,
 }
 
@@ -34,14 +34,14 @@ impl RowSource for TableRows {
         // Region and nation have few rows, which are all in the first chunk.
         let only_first = if number == 0 { usize::MAX } else { 0 };
         match self.table {
-            Table::Region => writer(RegionGenerator::default().iter().take(only_first)),
-            Table::Nation => writer(NationGenerator::default().iter().take(only_first)),
-            Table::Part => writer(PartGenerator::new(scale, part, parts).iter()),
-            Table::Supplier => writer(SupplierGenerator::new(scale, part, parts).iter()),
-            Table::PartSupp => writer(PartSuppGenerator::new(scale, part, parts).iter()),
-            Table::Customer => writer(CustomerGenerator::new(scale, part, parts).iter()),
-            Table::Orders => writer(OrderGenerator::new(scale, part, parts).iter()),
-            Table::LineItem => writer(LineItemGenerator::new(scale, part, parts).iter()),
+            TpchTable::Region => writer(RegionGenerator::default().iter().take(only_first)),
+            TpchTable::Nation => writer(NationGenerator::default().iter().take(only_first)),
+            TpchTable::Part => writer(PartGenerator::new(scale, part, parts).iter()),
+            TpchTable::Supplier => writer(SupplierGenerator::new(scale, part, parts).iter()),
+            TpchTable::PartSupp => writer(PartSuppGenerator::new(scale, part, parts).iter()),
+            TpchTable::Customer => writer(CustomerGenerator::new(scale, part, parts).iter()),
+            TpchTable::Orders => writer(OrderGenerator::new(scale, part, parts).iter()),
+            TpchTable::LineItem => writer(LineItemGenerator::new(scale, part, parts).iter()),
         }
     }
 }
@@ -82,7 +82,7 @@ mod tests {
         text.parse().expect("a scale")
     }
 
-    fn text(table: Table, scale: Scale, chunks: u32) -> (u64, String) {
+    fn text(table: TpchTable, scale: Scale, chunks: u32) -> (u64, String) {
         let (mut out, mut rows) = (Vec::new(), 0);
         let source = TableRows { table, scale };
         for number in 0..chunks {
@@ -103,16 +103,16 @@ mod tests {
 
     #[test]
     fn the_fields_are_those_that_the_generator_shows() {
-        for table in Table::ALL {
+        for table in TpchTable::ALL {
             let shown = match table {
-                Table::Region => lines(RegionGenerator::default().iter()),
-                Table::Nation => lines(NationGenerator::default().iter()),
-                Table::Part => lines(PartGenerator::new(0.01, 1, 1).iter()),
-                Table::Supplier => lines(SupplierGenerator::new(0.01, 1, 1).iter()),
-                Table::PartSupp => lines(PartSuppGenerator::new(0.01, 1, 1).iter()),
-                Table::Customer => lines(CustomerGenerator::new(0.01, 1, 1).iter()),
-                Table::Orders => lines(OrderGenerator::new(0.01, 1, 1).iter()),
-                Table::LineItem => lines(LineItemGenerator::new(0.01, 1, 1).iter()),
+                TpchTable::Region => lines(RegionGenerator::default().iter()),
+                TpchTable::Nation => lines(NationGenerator::default().iter()),
+                TpchTable::Part => lines(PartGenerator::new(0.01, 1, 1).iter()),
+                TpchTable::Supplier => lines(SupplierGenerator::new(0.01, 1, 1).iter()),
+                TpchTable::PartSupp => lines(PartSuppGenerator::new(0.01, 1, 1).iter()),
+                TpchTable::Customer => lines(CustomerGenerator::new(0.01, 1, 1).iter()),
+                TpchTable::Orders => lines(OrderGenerator::new(0.01, 1, 1).iter()),
+                TpchTable::LineItem => lines(LineItemGenerator::new(0.01, 1, 1).iter()),
             };
             let (rows, ours) = text(table, scale("0.01"), 1);
             assert_eq!(rows, ours.lines().count() as u64);
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn any_number_of_chunks_has_the_same_rows() {
-        for table in Table::ALL {
+        for table in TpchTable::ALL {
             let whole = text(table, scale("0.01"), 1);
             for chunks in [2, 7, 1000] {
                 assert!(text(table, scale("0.01"), chunks) == whole, "{table:?} in {chunks} chunks");
@@ -133,10 +133,10 @@ mod tests {
 
     #[test]
     fn the_numbers_of_rows_are_those_of_the_specification() {
-        for table in Table::ALL {
+        for table in TpchTable::ALL {
             let (rows, _) = text(table, scale("0.01"), 1);
             let expected = table.rows(scale("0.01"));
-            if table == Table::LineItem {
+            if table == TpchTable::LineItem {
                 assert_eq!((rows, expected), (60_175, 60_000), "4 per order on average");
             } else {
                 assert_eq!(rows, expected, "{table:?}");

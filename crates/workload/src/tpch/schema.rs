@@ -12,7 +12,7 @@ pub(super) const SCHEMA: &str = include_str!("schema.sql");
 
 /// A table.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Table {
+pub(super) enum TpchTable {
     Region,
     Nation,
     Part,
@@ -23,43 +23,43 @@ pub(super) enum Table {
     LineItem,
 }
 
-impl Table {
+impl TpchTable {
     /// All, referenced tables before those that reference them.
-    pub(super) const ALL: [Table; 8] = [
-        Table::Region,
-        Table::Nation,
-        Table::Part,
-        Table::Supplier,
-        Table::PartSupp,
-        Table::Customer,
-        Table::Orders,
-        Table::LineItem,
+    pub(super) const ALL: [TpchTable; 8] = [
+        TpchTable::Region,
+        TpchTable::Nation,
+        TpchTable::Part,
+        TpchTable::Supplier,
+        TpchTable::PartSupp,
+        TpchTable::Customer,
+        TpchTable::Orders,
+        TpchTable::LineItem,
     ];
 
     /// Its name in SQL.
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Table::Region => "region",
-            Table::Nation => "nation",
-            Table::Part => "part",
-            Table::Supplier => "supplier",
-            Table::PartSupp => "partsupp",
-            Table::Customer => "customer",
-            Table::Orders => "orders",
-            Table::LineItem => "lineitem",
+            TpchTable::Region => "region",
+            TpchTable::Nation => "nation",
+            TpchTable::Part => "part",
+            TpchTable::Supplier => "supplier",
+            TpchTable::PartSupp => "partsupp",
+            TpchTable::Customer => "customer",
+            TpchTable::Orders => "orders",
+            TpchTable::LineItem => "lineitem",
         }
     }
 
     /// Rows at scale 1 (clause 4.2.5 of the specification); `None` if they do not grow with the scale.
     pub(super) const fn rows_per_scale(self) -> Option<u32> {
         match self {
-            Table::Region | Table::Nation => None,
-            Table::Part => Some(200_000),
-            Table::Supplier => Some(10_000),
-            Table::PartSupp => Some(800_000),
-            Table::Customer => Some(150_000),
-            Table::Orders => Some(1_500_000),
-            Table::LineItem => Some(6_000_000),
+            TpchTable::Region | TpchTable::Nation => None,
+            TpchTable::Part => Some(200_000),
+            TpchTable::Supplier => Some(10_000),
+            TpchTable::PartSupp => Some(800_000),
+            TpchTable::Customer => Some(150_000),
+            TpchTable::Orders => Some(1_500_000),
+            TpchTable::LineItem => Some(6_000_000),
         }
     }
 
@@ -69,10 +69,10 @@ impl Table {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a scale is at least 0")]
         let scaled = |rows: u32| (f64::from(rows) * scale.units()) as u64;
         match (self, self.rows_per_scale()) {
-            (Table::Region, _) => 5,
-            (Table::Nation, _) => 25,
-            (Table::PartSupp, _) => 4 * Table::Part.rows(scale),
-            (Table::LineItem, _) => 4 * Table::Orders.rows(scale),
+            (TpchTable::Region, _) => 5,
+            (TpchTable::Nation, _) => 25,
+            (TpchTable::PartSupp, _) => 4 * TpchTable::Part.rows(scale),
+            (TpchTable::LineItem, _) => 4 * TpchTable::Orders.rows(scale),
             (_, rows) => scaled(rows.unwrap_or(0)),
         }
     }
@@ -84,11 +84,11 @@ pub(super) const SCALE_MAX: f64 = 10_000.0;
 /// Whether all keys are unique at this scale. The specification's formula for the suppliers of a part repeats a
 /// supplier at all scales below 0.0077 and at some below 0.023; at 0.01 it does not.
 pub(super) fn is_supported(scale: Scale) -> bool {
-    let suppliers = Table::Supplier.rows(scale);
+    let suppliers = TpchTable::Supplier.rows(scale);
     if suppliers < 4 || scale.units() > SCALE_MAX {
         return false;
     }
-    let rounds = Table::Part.rows(scale).div_ceil(suppliers);
+    let rounds = TpchTable::Part.rows(scale).div_ceil(suppliers);
     // Supplier i of a part is (part + i * step) modulo suppliers, i = 0..4; the step grows with each round of parts.
     (0..rounds).map(|round| suppliers / 4 + round).all(|step| (1..4).all(|i| i * step % suppliers != 0))
 }
@@ -109,37 +109,37 @@ pub(super) static INDEX_SETS: [IndexSet; 3] = [
 ];
 
 /// Tables with the columns of their primary keys.
-pub(super) const PRIMARY_KEYS: [(Table, &str); 8] = [
-    (Table::Region, "r_regionkey"),
-    (Table::Nation, "n_nationkey"),
-    (Table::Part, "p_partkey"),
-    (Table::Supplier, "s_suppkey"),
-    (Table::PartSupp, "ps_partkey, ps_suppkey"),
-    (Table::Customer, "c_custkey"),
-    (Table::Orders, "o_orderkey"),
-    (Table::LineItem, "l_orderkey, l_linenumber"),
+pub(super) const PRIMARY_KEYS: [(TpchTable, &str); 8] = [
+    (TpchTable::Region, "r_regionkey"),
+    (TpchTable::Nation, "n_nationkey"),
+    (TpchTable::Part, "p_partkey"),
+    (TpchTable::Supplier, "s_suppkey"),
+    (TpchTable::PartSupp, "ps_partkey, ps_suppkey"),
+    (TpchTable::Customer, "c_custkey"),
+    (TpchTable::Orders, "o_orderkey"),
+    (TpchTable::LineItem, "l_orderkey, l_linenumber"),
 ];
 
 /// Tables with the columns of foreign keys, and the referenced tables.
-pub(super) const FOREIGN_KEYS: [(Table, &str, Table); 8] = [
-    (Table::Nation, "n_regionkey", Table::Region),
-    (Table::Supplier, "s_nationkey", Table::Nation),
-    (Table::PartSupp, "ps_partkey", Table::Part),
-    (Table::PartSupp, "ps_suppkey", Table::Supplier),
-    (Table::Customer, "c_nationkey", Table::Nation),
-    (Table::Orders, "o_custkey", Table::Customer),
-    (Table::LineItem, "l_orderkey", Table::Orders),
-    (Table::LineItem, "l_partkey, l_suppkey", Table::PartSupp),
+pub(super) const FOREIGN_KEYS: [(TpchTable, &str, TpchTable); 8] = [
+    (TpchTable::Nation, "n_regionkey", TpchTable::Region),
+    (TpchTable::Supplier, "s_nationkey", TpchTable::Nation),
+    (TpchTable::PartSupp, "ps_partkey", TpchTable::Part),
+    (TpchTable::PartSupp, "ps_suppkey", TpchTable::Supplier),
+    (TpchTable::Customer, "c_nationkey", TpchTable::Nation),
+    (TpchTable::Orders, "o_custkey", TpchTable::Customer),
+    (TpchTable::LineItem, "l_orderkey", TpchTable::Orders),
+    (TpchTable::LineItem, "l_partkey, l_suppkey", TpchTable::PartSupp),
 ];
 
 /// Tables with the referencing columns that need an index: those that no primary key begins with.
-pub(super) const REFERENCING: [(Table, &str); 6] = [
-    (Table::Nation, "n_regionkey"),
-    (Table::Supplier, "s_nationkey"),
-    (Table::PartSupp, "ps_suppkey"),
-    (Table::Customer, "c_nationkey"),
-    (Table::Orders, "o_custkey"),
-    (Table::LineItem, "l_partkey, l_suppkey"),
+pub(super) const REFERENCING: [(TpchTable, &str); 6] = [
+    (TpchTable::Nation, "n_regionkey"),
+    (TpchTable::Supplier, "s_nationkey"),
+    (TpchTable::PartSupp, "ps_suppkey"),
+    (TpchTable::Customer, "c_nationkey"),
+    (TpchTable::Orders, "o_custkey"),
+    (TpchTable::LineItem, "l_partkey, l_suppkey"),
 ];
 
 #[cfg(test)]
@@ -165,6 +165,6 @@ mod tests {
         let mut created = SCHEMA
             .match_indices("create table ")
             .map(|(start, create)| SCHEMA[start + create.len()..].split_whitespace().next().expect("a name"));
-        assert!(created.by_ref().eq(Table::ALL.map(Table::name)));
+        assert!(created.by_ref().eq(TpchTable::ALL.map(TpchTable::name)));
     }
 }

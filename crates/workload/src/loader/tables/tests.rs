@@ -84,13 +84,13 @@ fn a_judged_table_is_one_chunk_after_the_keys_of_the_tables_before() {
         after: ["a", "b"].map(key).into(),
         ..TableSet::default()
     };
-    let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 2 }.plan();
+    let plan = TablePlan { set: &set, preparation: &LoadPreparation::default(), jobs: 2 }.plan();
     let rows = plan.jobs.iter().enumerate().filter(|(_, job)| job.step == ROWS);
     let rows: Vec<(usize, &[usize])> = rows.map(|(number, job)| (number, &job.after[..])).collect();
     // Jobs 2 and 4 create the keys.
     assert_eq!(rows, [(0, &[][..]), (1, &[]), (3, &[2]), (5, &[]), (6, &[])]);
     let freezes = |job: &Job| matches!(&job.task, Task::Chunks { parts, .. } if parts[0].freezes);
-    let one = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 1 }.plan();
+    let one = TablePlan { set: &set, preparation: &LoadPreparation::default(), jobs: 1 }.plan();
     let frozen: Vec<usize> = (0..one.jobs.len()).filter(|&job| freezes(&one.jobs[job])).collect();
     assert_eq!(frozen, [0, 4]);
 }
@@ -106,7 +106,7 @@ fn foreign_keys_are_created_one_after_the_other() {
     let after = ["lineitem", "partsupp", "lineitem"].map(key).into();
     let tables = vec![loaded("lineitem", Arc::new(ManyRows)), loaded("partsupp", Arc::new(ManyRows))];
     let set = TableSet { after, tables, ..TableSet::default() };
-    let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 8 }.plan();
+    let plan = TablePlan { set: &set, preparation: &LoadPreparation::default(), jobs: 8 }.plan();
     let keys = plan.jobs.iter().filter(|job| job.step == Purpose::ForeignKey.step());
     let after: Vec<&[usize]> = keys.map(|job| &job.after[..]).collect();
     assert_eq!(after[1..], [&[4][..], &[5]]);
@@ -129,7 +129,7 @@ fn one_connection_creates_all_keys_before_the_first_index() {
     let tables = ["a", "b"].map(|table| loaded(table, Arc::new(ManyRows))).into();
     let set = TableSet { tables, after: after.into(), ..TableSet::default() };
     let steps = |jobs| {
-        let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs }.plan();
+        let plan = TablePlan { set: &set, preparation: &LoadPreparation::default(), jobs }.plan();
         let names: Vec<_> = plan.jobs.iter().map(|job| STEPS[job.step].0).collect();
         names.join(" ")
     };
@@ -153,7 +153,7 @@ fn small_tables_and_their_keys_are_worked_on_together() {
     };
     let tables = names.iter().map(|name| loaded(name, source(name))).collect();
     let set = TableSet { tables, after, ..TableSet::default() };
-    let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 1 }.plan();
+    let plan = TablePlan { set: &set, preparation: &LoadPreparation::default(), jobs: 1 }.plan();
     let steps = plan.jobs.iter().map(|job| match &job.task {
         Task::Chunks { note, .. } | Task::Noted { note, .. } => note.steps.join(", "),
         other => panic!("{other:?}"),
