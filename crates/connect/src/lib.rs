@@ -6,6 +6,7 @@
 //! refused by name: docs/connections.md lists them. Only `session/stream.rs` reads `Instant::now`.
 
 mod address;
+mod advice;
 mod conninfo;
 mod database_lock;
 mod environment;
@@ -26,14 +27,14 @@ mod transport;
 mod uri;
 
 pub use address::Address;
+pub use advice::connection_limit;
 pub use database_lock::{DatabaseUse, claim_database, database_holders, release_database};
 pub use environment::Environment;
-pub use error::{Cause, ConnectError, connection_limit};
-pub use lock_wait::{LockHolder, LockWait, LockWaitLimit, TellLockWait, in_words as holders_in_words};
-pub use patience::{
-    IsOwn, LockFailure, LockNotGranted, LockTry, LockWaits, LockingStatements, Patience, Remains,
-    StatementFailure,
+pub use error::{Cause, ConnectError};
+pub use lock_wait::{
+    LockHolder, LockNotGranted, LockWait, LockWaitLimit, Patience, TellLockWait, in_words as holders_in_words,
 };
+pub use patience::{IsOwn, LockFailure, LockTry, LockWaits, LockingStatements, Remains, StatementFailure};
 pub use publications::{publications_of_new_tables, refuse_published_table, subscriber_of_new_tables};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, connection_text, resolve};
 pub use session::{

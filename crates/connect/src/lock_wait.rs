@@ -1,11 +1,8 @@
-//! Who makes a statement of pgmeter's own wait for a lock: one query of another connection, and one sentence for the user
+//! Waits of pgmeter's own statements for locks: how long they may take, who holds the lock, and one sentence for the user
 //! while the wait lasts. Used by all statements with a limit, and by those that are tried again.
 
 use std::fmt;
 use std::time::Duration;
-
-use crate::error::ConnectError;
-use crate::session::{Row, Session, first_words};
 
 /// Wait of a statement after which the user is told whom it waits for.
 pub(crate) const TOLD_AFTER: Duration = Duration::from_secs(2);
@@ -13,7 +10,7 @@ pub(crate) const TOLD_AFTER: Duration = Duration::from_secs(2);
 const PREPARED: &str = "0";
 
 /// What stands for the name of an autovacuum worker, which has none.
-const AUTOVACUUM: &str = "autovacuum";
+pub(crate) const AUTOVACUUM: &str = "autovacuum";
 
 /// A session that held a lock for which a statement waited.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +31,6 @@ impl LockHolder {
 
     pub(crate) fn is_autovacuum(&self) -> bool {
         self.application_name == AUTOVACUUM
-    }
-
-    /// From columns `pid`, `application_name` and `since`.
-    pub(crate) fn of(row: &Row) -> Self {
-        let text = |at| row.get(at).unwrap_or_default().to_owned();
-        Self { pid: text(0), application_name: text(1), since: text(2) }
     }
 }
 
@@ -74,23 +65,6 @@ pub struct LockWait {
     pub holders: Vec<LockHolder>,
 }
 
-impl LockWait {
-    /// Asks on another connection whom the statement of a process waits for; `None` if it waits for no lock.
-    pub(crate) fn of(session: &mut Session, pid: u32) -> Result<Option<LockWait>, ConnectError> {
-        let rows = session.query_catalogs(&format!(
-            "SELECT blocking.holder, CASE WHEN activity.datid IS NOT NULL AND activity.usesysid IS NULL \
-             OR activity.query LIKE 'autovacuum: %' THEN '{AUTOVACUUM}' ELSE activity.application_name END, \
-             pg_catalog.to_char(coalesce(activity.xact_start, activity.backend_start), 'YYYY-MM-DD HH24:MI:SS'), \
-             (SELECT query FROM pg_catalog.pg_stat_activity WHERE pid = {pid}) \
-             FROM (SELECT DISTINCT pg_catalog.unnest(pg_catalog.pg_blocking_pids({pid})) AS holder) AS blocking \
-             LEFT JOIN pg_catalog.pg_stat_activity AS activity ON activity.pid = blocking.holder ORDER BY 1"
-        ))?;
-        let Some(first) = rows.first() else { return Ok(None) };
-        let statement = first_words(first.get(3).unwrap_or_default());
-        Ok(Some(LockWait { statement, holders: rows.iter().map(LockHolder::of).collect() }))
-    }
-}
-
 impl fmt::Display for LockWait {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "waiting for a lock that is held by {}", in_words(&self.holders))?;
@@ -113,6 +87,56 @@ pub struct LockWaitLimit {
 /// Tells the user that a statement waits.
 pub type TellLockWait = fn(&LockWait);
 
+/// A statement did not get its lock within the limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockNotGranted {
+    /// Its tries.
+    pub tries: u64,
+    /// The longest wait of a try.
+    pub longest: Duration,
+    /// Who held the lock when it was last looked at.
+    pub holders: Vec<LockHolder>,
+}
+
+impl fmt::Display for LockNotGranted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tries, longest, holders } = self;
+        let times = if *tries == 1 { "1 try" } else { &format!("{tries} tries") };
+        write!(
+            formatter,
+            "the lock was not granted in {times}, the longest wait was {:.1} s",
+            longest.as_secs_f64()
+        )?;
+        match holders.as_slice() {
+            [] => Ok(()),
+            holders => write!(formatter, "; it is held by {}", in_words(holders)),
+        }
+    }
+}
+
+/// How long statements wait for locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Longest wait of one try.
+    pub lock_timeout: Duration,
+    /// Time after which no further try begins.
+    pub limit: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { lock_timeout: Duration::from_secs(1), limit: Duration::from_secs(60) }
+    }
+}
+
+impl Patience {
+    /// The default, or less if sessions wait for the server for a shorter time.
+    pub(crate) fn within(limit: Duration) -> Self {
+        let usual = Self::default();
+        Self { lock_timeout: usual.lock_timeout.min(limit), limit }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,7 +149,7 @@ mod tests {
             since: "2026-01-02 03:04:05".to_owned(),
         };
         let holders = vec![LockHolder { pid: "0".to_owned(), ..LockHolder::unknown() }, named];
-        let mut wait = LockWait { statement: first_words("vacuum  pgbench_branches"), holders };
+        let mut wait = LockWait { statement: "vacuum pgbench_branches".to_owned(), holders };
         let held = "waiting for a lock that is held by a prepared transaction (see pg_prepared_xacts), process 7 \
                     (application_name \"psql\", since 2026-01-02 03:04:05)";
         assert_eq!(wait.to_string(), format!("{held}; statement: vacuum pgbench_branches …"));

@@ -12,8 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::ConnectError;
-use crate::lock_wait::{LockHolder, LockWait, LockWaitLimit, TOLD_AFTER, TellLockWait, in_words};
-use crate::session::{IDLE_LIMIT, Session, StatementLimit};
+use crate::lock_wait::{
+    LockHolder, LockNotGranted, LockWait, LockWaitLimit, Patience, TOLD_AFTER, TellLockWait,
+};
+use crate::session::{IDLE_LIMIT, Session, StatementLimit, set_to};
 use crate::target::Target;
 
 /// Pause after the first try; each later pause is twice as long, up to the longest one.
@@ -39,21 +41,6 @@ const END_OF_AUTOVACUUM: Duration = Duration::from_millis(500);
 /// Tries to reset a setting: a cancel request for the statement before may hit the first one.
 const RESETS: usize = 3;
 
-/// How long statements wait for locks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// Longest wait of one try.
-    pub lock_timeout: Duration,
-    /// Time after which no further try begins.
-    pub limit: Duration,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self { lock_timeout: Duration::from_secs(1), limit: Duration::from_secs(60) }
-    }
-}
-
 impl Patience {
     /// That of the session's target, and at most what statements before a run may wait.
     #[must_use]
@@ -61,12 +48,6 @@ impl Patience {
         let Self { lock_timeout, limit } = session.patience();
         let limit = session.lock_wait_limit().map_or(limit, |lock_limit| lock_limit.min(limit));
         Self { lock_timeout: lock_timeout.min(limit), limit }
-    }
-
-    /// The default, or less if sessions wait for the server for a shorter time.
-    pub(crate) fn within(limit: Duration) -> Self {
-        let usual = Self::default();
-        Self { lock_timeout: usual.lock_timeout.min(limit), limit }
     }
 
     /// What is left of it for later statements that share the limit with those that have waited; never nothing.
@@ -86,33 +67,6 @@ pub struct LockWaits {
     pub longest: Duration,
     /// All waits that were seen, with the pauses between tries.
     pub total: Duration,
-}
-
-/// A statement did not get its lock within the limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LockNotGranted {
-    /// Its tries.
-    pub tries: u64,
-    /// The longest wait of a try.
-    pub longest: Duration,
-    /// Who held the lock when it was last looked at.
-    pub holders: Vec<LockHolder>,
-}
-
-impl fmt::Display for LockNotGranted {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tries, longest, holders } = self;
-        let times = if *tries == 1 { "1 try" } else { &format!("{tries} tries") };
-        write!(
-            formatter,
-            "the lock was not granted in {times}, the longest wait was {:.1} s",
-            longest.as_secs_f64()
-        )?;
-        match holders.as_slice() {
-            [] => Ok(()),
-            holders => write!(formatter, "; it is held by {}", in_words(holders)),
-        }
-    }
 }
 
 /// Why statements failed, and what remains of them.
@@ -463,10 +417,6 @@ fn interrupted() -> ConnectError {
 fn not_granted(tries: u64, seen: &Seen) -> ConnectError {
     let (longest, holders) = (seen.waited, seen.holders.clone());
     ConnectError::LockNotGranted(Box::new(LockNotGranted { tries, longest, holders }))
-}
-
-pub(crate) fn set_to(lock_timeout: Duration) -> String {
-    format!("lock_timeout = '{}ms'", lock_timeout.as_millis().clamp(1, i32::MAX as u128))
 }
 
 fn alone(session: &mut Session, sql: &str, this: &LockTry) -> Result<(), StatementFailure> {

@@ -14,7 +14,7 @@ use stats::SplitMix64;
 
 use crate::address::Address;
 use crate::error::{Attempt, ConnectError};
-use crate::patience::Patience;
+use crate::lock_wait::Patience;
 use crate::quote::connection_value;
 use crate::tls::{TlsMode, TlsSettings};
 
@@ -193,7 +193,10 @@ impl Target {
                 Err(failure) => failures.push(failure),
             }
         }
-        if addresses.is_empty() { Err(ConnectError::of_attempts(self, failures)) } else { Ok(addresses) }
+        match addresses.is_empty() {
+            true => Err(ConnectError::of_attempts(&self.user, &self.database, failures)),
+            false => Ok(addresses),
+        }
     }
 
     /// As [`Target::addresses`], with the failure for each host that could not be resolved.

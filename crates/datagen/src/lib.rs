@@ -19,8 +19,8 @@ pub use description::{
     ReferenceDescription, Special, TableDescription, TypeDescription, TypeKind,
 };
 pub use error::Error;
-pub use generation::{ColumnSummary, Explanation, Files, Generation, NoFiles, Options, Sequence, TableRows};
-pub use generator::correlation_directive;
+pub use generation::{ColumnSummary, Explanation, Generation, NoFiles, Options, Sequence, TableRows};
+pub use generator::{Files, correlation_directive};
 pub use histogram::Histogram;
 pub use schema::{
     Included, Judgement, OwnDirective, Permitted, ReadIncluded, Reference, Schema, Source, Statement,

@@ -10,7 +10,8 @@ use thiserror::Error;
 use wire::frontend::MessageError;
 use wire::{ProtocolError, ServerError};
 
-use crate::client::commands::PIPELINE_REPETITIONS_MAX;
+/// Maximum number of repetitions in one pipeline: its commands are kept in memory until the server has read them.
+pub(crate) const PIPELINE_REPETITIONS_MAX: u32 = 100_000;
 
 /// An aborted client.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@
 //! transfers the rows of COPY, `recovery` handles errors.
 
 use connect::{CancelKey, SessionAttributes};
-use script::{Random, Sql, Variables};
+use script::{Random, SentAs, Sql, Variables};
 use stats::{CommandTable, Ending, Failure, Sample, Timestamp, Traffic};
 use wire::{ServerError, TransactionStatus};
 
@@ -17,15 +17,13 @@ use crate::plan::HostPlan;
 use crate::tracer::{ClientEvent, ClientStep, Tracer};
 
 use capturing::ReplyContext;
-pub(crate) use commits::{only_reads, writes};
 use link::Link;
 pub(crate) use link::READ_ONLY;
 pub(crate) use losing::{Loss, Sent};
 use tokens::TokenState;
 
 mod capturing;
-pub(crate) mod commands;
-mod commits;
+mod commands;
 mod copying;
 mod link;
 mod losing;
@@ -159,13 +157,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(
-        number: usize,
-        variables: Variables,
-        random: Random,
-        [host_draws, pause_draws]: [Random; 2],
-        load: &Load<'_>,
-    ) -> Self {
+    /// A client before its first transaction.
+    pub(crate) fn new(number: usize, load: &Load<'_>) -> Self {
+        let [random, host_draws, pause_draws] = load.draws_of_client(number);
         Self {
             number,
             phase: Phase::Free,
@@ -177,7 +171,7 @@ impl Client {
             link: 0,
             pipeline: false,
             piped: Vec::new(),
-            variables,
+            variables: load.variables(number),
             random_at_start: random.clone(),
             random,
             host_draws,
@@ -473,9 +467,20 @@ impl Client {
 }
 
 /// The SQL command at this index; `None` for other commands.
-pub(crate) fn sql_at<'l>(script: usize, command: usize, load: &'l Load<'_>) -> Option<&'l Sql> {
+fn sql_at<'l>(script: usize, command: usize, load: &'l Load<'_>) -> Option<&'l Sql> {
     match &load.plan.scripts[script].program.commands().get(command)?.kind {
         script::CommandKind::Sql(sql) => Some(sql),
         _ => None,
     }
+}
+
+/// The byte of a command's text where the server found an error.
+fn error_offset(
+    load: &Load<'_>,
+    (script, command): (usize, usize),
+    error: &ServerError,
+    sent: SentAs<'_>,
+) -> Option<usize> {
+    let sql = sql_at(script, command, load)?;
+    sql.offset_of(error.position?, sent)
 }

@@ -1,12 +1,9 @@
 //! The errors of a run's transactions by SQLSTATE and command: the first of each kind, and how many transactions it
 //! failed, retried or aborted. Only a client with an error touches it. Workers have a table each, merged at the end.
 
-use script::SentAs;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use stats::COUNT_MAX;
 use wire::{ServerError, SqlState};
-
-use crate::load::Load;
 
 /// Maximum number of kinds of a run, so that errors with random SQLSTATEs cannot fill memory or a report. Further kinds
 /// are only counted.
@@ -201,15 +198,4 @@ mod server_error {
             context,
         }))
     }
-}
-
-/// The byte of a command's text where the server found an error.
-pub(crate) fn offset(
-    load: &Load<'_>,
-    (script, command): (usize, usize),
-    error: &ServerError,
-    sent: SentAs<'_>,
-) -> Option<usize> {
-    let sql = crate::client::sql_at(script, command, load)?;
-    sql.offset_of(error.position?, sent)
 }

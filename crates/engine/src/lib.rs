@@ -22,6 +22,7 @@ mod peers;
 mod plan;
 mod rank_outcome;
 mod run;
+mod statement_effects;
 mod statements;
 mod stopping;
 mod timeline;
@@ -33,14 +34,14 @@ pub use abort::{AbortCause, AbortedClient, CommandPosition};
 pub use driver::{Driver, DriverUsage, Event, EventLoop, IsOver, Receive, ShellAnswer};
 pub use error::{ConnectReason, EngineError};
 pub use errors::{ERROR_KINDS_MAX, ErrorCounts, ErrorKind, ErrorTable};
-pub use outcome::{CutOff, End, Exceeded, Outcome, Progress, Reconnects};
+pub use outcome::{CutOff, End, Exceeded, Outcome, Progress, RankFigures, Reconnects};
 pub use part::{ClientNumbers, Part};
 pub use peers::{Inbox, Peers, RankMessage};
 pub use plan::{
     Compatibility, EventLoopChoice, Grace, HostPlan, Plan, ReconnectTarget, Reconnecting, ScriptPlan,
     TargetPlan,
 };
-pub use rank_outcome::{RankFigures, RankOutcome};
+pub use rank_outcome::RankOutcome;
 pub use run::{run, run_on, run_rank, run_rank_on, run_with_peers, run_with_peers_on};
 pub use stats::{Limit, Protocol, ResultFormat};
 pub use stopping::{DISTRIBUTED_LEAD, EndDecisions, GateState, LoadGate, SharedEnd, StopRequest};

@@ -12,9 +12,9 @@ use script::{Command, CommandKind, Program, Random, Slot, Symbols, Value, Variab
 use stats::{CommandTable, Timestamp};
 
 use crate::arrivals::{Arrivals, Deal, Stream};
-use crate::client::{self, Client};
 use crate::part::{ClientNumbers, Part};
 use crate::plan::{Compatibility, Plan, ReconnectTarget, ScriptPlan};
+use crate::statement_effects;
 use crate::statements::Statements;
 use crate::tracer::WorkerIntro;
 
@@ -225,8 +225,8 @@ impl<'p> Load<'p> {
         CommandTable::new(self.plan.scripts.iter().map(|script| script.program.commands().len()))
     }
 
-    /// A client before its first transaction.
-    pub(crate) fn client(&self, number: usize) -> Client {
+    /// The variables of a client before its first transaction.
+    pub(crate) fn variables(&self, number: usize) -> Variables {
         let mut variables = Variables::new(&self.symbols);
         let automatic = [
             (self.automatic.scale, self.plan.scale),
@@ -242,26 +242,20 @@ impl<'p> Load<'p> {
                 variables.set_text(slot, text);
             }
         }
-        let seed = self.client_seeds[number];
-        let own = [HOST_DRAWS, PAUSE_DRAWS].map(|stream| Random::from_seed(seed ^ stream));
-        Client::new(number, variables, Random::from_seed(seed), own, self)
+        variables
+    }
+
+    /// A client's random streams: of its scripts, of its hosts, and of its pauses before it connects again.
+    pub(crate) fn draws_of_client(&self, number: usize) -> [Random; 3] {
+        [0, HOST_DRAWS, PAUSE_DRAWS].map(|stream| Random::from_seed(self.client_seeds[number] ^ stream))
     }
 }
 
 /// Whether a script has a statement that writes, by its first word.
 fn writes(program: &Program) -> bool {
     program.commands().iter().any(|command| match &command.kind {
-        CommandKind::Sql(sql) => client::writes(sql.numbered_text()),
+        CommandKind::Sql(sql) => statement_effects::writes(sql.numbered_text()),
         _ => false,
-    })
-}
-
-/// Whether all SQL of the scripts that run can write only by functions that it calls.
-pub(crate) fn only_reads(scripts: &[ScriptPlan]) -> bool {
-    let run = scripts.iter().filter(|script| script.weight > 0);
-    run.flat_map(|script| script.program.commands()).all(|command| match &command.kind {
-        CommandKind::Sql(sql) => client::only_reads(sql.numbered_text()),
-        _ => true,
     })
 }
 

@@ -6,12 +6,11 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stats::{CommandTable, Gaps, Interval, Outages, Summary, WorkerHealth};
+use stats::{CommandTable, Gaps, Interval, Outages, ScriptStats, Summary, WorkerHealth};
 
 use crate::abort::AbortedClient;
 use crate::driver::EventLoop;
 use crate::errors::ErrorTable;
-use crate::rank_outcome::RankFigures;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,6 +138,31 @@ pub struct Outcome {
     pub default_seed: i64,
     /// Each rank of a distributed run, in order; empty for a process alone.
     pub ranks: Vec<RankFigures>,
+}
+
+/// The figures of one rank of a distributed run: one load generator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RankFigures {
+    /// Its number.
+    pub rank: usize,
+    /// Number of its clients.
+    pub clients: usize,
+    /// Number of its workers.
+    pub workers: usize,
+    /// Its measured transactions.
+    pub total: ScriptStats,
+    /// CPU time, user and system, of its workers' threads during the measured window.
+    pub client_cpu: Duration,
+    /// Statistics of each worker's loop during the measured window, by the worker's number within the rank.
+    pub health: Vec<WorkerHealth>,
+    /// Statistics of single commands in the measured window.
+    pub commands: CommandTable,
+    /// Connections of its measured transactions, one for each; none unless the plan reconnects.
+    pub reconnects: Reconnects,
+    /// How its workers waited for their sockets.
+    pub event_loop: EventLoop,
+    /// Time from the first connect until all its clients were connected.
+    pub connect_time: Duration,
 }
 
 /// What an observer receives each second. The outcome has only the sum, so the observer must store the seconds if

@@ -1,16 +1,17 @@
-//! The interface between the engines of a distributed run: the messages of the other ranks to rank 0, and the common
-//! start. The caller sends the messages between the processes. Rank 0 treats each other rank as a further worker.
+//! The messages to the coordinator of a run, and the interface between the engines of a distributed run: the messages of
+//! the other ranks to rank 0, and the common start. The caller sends these between the processes. Rank 0 treats each
+//! other rank as a further worker.
 
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use stats::{EncodedInterval, Timestamp};
+use stats::{EncodedInterval, Interval, Timestamp};
 
 use crate::error::EngineError;
 use crate::outcome::Progress;
 use crate::rank_outcome::RankOutcome;
-use crate::run::Message;
+use crate::worker::WorkerOutcome;
 
 /// A message of another rank to rank 0. All times are relative to the start of the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,6 +30,19 @@ impl RankMessage {
         let origin = end_ns.saturating_sub(u64::try_from(progress.elapsed.as_nanos()).unwrap_or(u64::MAX));
         Self::Interval(EncodedInterval::new(progress.interval, Timestamp::from_nanos(origin)))
     }
+}
+
+/// A message to the coordinator.
+pub(crate) enum Message {
+    Worker(usize, WorkerMessage),
+    Rank(usize, RankMessage),
+}
+
+/// A message from a worker.
+pub(crate) enum WorkerMessage {
+    Connected,
+    Interval(Interval, bool),
+    Done(Result<Box<WorkerOutcome>, EngineError>),
 }
 
 /// Delivers the messages of the other ranks to the engine of rank 0, from any thread. Messages after the end of the

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::{Address, SessionAttributes, Transport};
-use script::{Program, Symbols};
+use script::{CommandKind, Program, Symbols};
 use serde::{Deserialize, Serialize};
 use stats::{Limit, Protocol, ReconnectPolicy, ResultFormat};
 use wire::StartupParameters;
@@ -14,6 +14,7 @@ use wire::frontend::MESSAGE_LENGTH_MAX;
 
 use crate::EngineError;
 use crate::part::Part;
+use crate::statement_effects;
 use crate::token::TokenPlan;
 
 /// How long running transactions may continue after the end of a timed run. Then they are cancelled, their
@@ -209,10 +210,14 @@ impl Plan {
     /// Gaps of pgbench's arrivals are whole microseconds; at higher rates they would all be zero.
     pub const RATE_PER_WORKER_MAX: f64 = 1e6;
 
-    /// Whether the scripts only read: all of their SQL can write only by functions that it calls.
+    /// Whether the scripts that run only read: all of their SQL can write only by functions that it calls.
     #[must_use]
     pub fn only_reads(&self) -> bool {
-        crate::load::only_reads(&self.scripts)
+        let run = self.scripts.iter().filter(|script| script.weight > 0);
+        run.flat_map(|script| script.program.commands()).all(|command| match &command.kind {
+            CommandKind::Sql(sql) => statement_effects::only_reads(sql.numbered_text()),
+            _ => true,
+        })
     }
 
     /// pgbench's default: one client runs ten transactions with simple queries, each tried once, without a rate.

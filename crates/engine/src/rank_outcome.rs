@@ -4,43 +4,18 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stats::{COUNT_MAX, CommandTable, Counts, OutageLog, ScriptStats, Timestamp, WorkerHealth};
+use stats::{COUNT_MAX, Counts, OutageLog, ScriptStats, Timestamp};
 
 use crate::abort::AbortedClient;
 use crate::driver::EventLoop;
 use crate::errors::ErrorTable;
 use crate::load::Load;
-use crate::outcome::{Exceeded, Reconnects};
+use crate::outcome::{Exceeded, RankFigures, Reconnects};
 use crate::part::Part;
 use crate::plan::Plan;
 use crate::stopping::{Stop, cancel_all};
 use crate::timeline::Timeline;
 use crate::worker::WorkerOutcome;
-
-/// The figures of one rank of a distributed run: one load generator.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RankFigures {
-    /// Its number.
-    pub rank: usize,
-    /// Number of its clients.
-    pub clients: usize,
-    /// Number of its workers.
-    pub workers: usize,
-    /// Its measured transactions.
-    pub total: ScriptStats,
-    /// CPU time, user and system, of its workers' threads during the measured window.
-    pub client_cpu: Duration,
-    /// Statistics of each worker's loop during the measured window, by the worker's number within the rank.
-    pub health: Vec<WorkerHealth>,
-    /// Statistics of single commands in the measured window.
-    pub commands: CommandTable,
-    /// Connections of its measured transactions, one for each; none unless the plan reconnects.
-    pub reconnects: Reconnects,
-    /// How its workers waited for their sockets.
-    pub event_loop: EventLoop,
-    /// Time from the first connect until all its clients were connected.
-    pub connect_time: Duration,
-}
 
 /// The outcome of one rank. The fields are private to the engine but for the figures; it is made by [`crate::run_rank`]
 /// for rank 0.

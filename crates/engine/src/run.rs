@@ -16,26 +16,13 @@ use crate::measurement::IntervalSink;
 use crate::net::Network;
 use crate::outcome::{Outcome, Progress};
 use crate::part::Part;
-use crate::peers::{Inbox, Peers, RankMessage};
+use crate::peers::{Inbox, Message, Peers, WorkerMessage};
 use crate::plan::Plan;
 use crate::rank_outcome::RankOutcome;
 use crate::stopping::{SharedEnd, Stop, StopRequest};
 use crate::timeline::Timeline;
 use crate::tracer::{Tracer, WorkerIntro};
 use crate::worker::{Worker, WorkerOutcome};
-
-/// A message to the coordinator.
-pub(crate) enum Message {
-    Worker(usize, WorkerMessage),
-    Rank(usize, RankMessage),
-}
-
-/// A message from a worker.
-pub(crate) enum WorkerMessage {
-    Connected,
-    Interval(Interval, bool),
-    Done(Result<Box<WorkerOutcome>, EngineError>),
-}
 
 /// The coordinator's end of the channels to one worker.
 struct WorkerHandle<'w> {

@@ -31,6 +31,7 @@ mod pacing;
 mod reconnecting;
 mod run;
 mod sessions;
+mod slot;
 
 /// Maximum time between two checks of the stop flag.
 pub(crate) const STOP_CHECK: Duration = Duration::from_millis(100);

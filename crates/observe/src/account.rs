@@ -17,7 +17,6 @@ use crate::catalogue;
 use crate::difference::{Reading, growths};
 use crate::kcache;
 use crate::load_cpu::workers_s;
-use crate::observer::Ran;
 use crate::processes::TICK_S;
 use crate::series::{Snapshot, figures, grown};
 use crate::statements::{self, Counted, Statements};
@@ -30,6 +29,17 @@ const WAS_RESET: &str = "its statistics were reset during the run: what was coun
                          transaction cost is not computed from the rest";
 /// Views without counters of interest.
 const NOT_SHOWN: [&str; 3] = [catalogue::CONTROL_FILE, catalogue::STATEMENTS, kcache::NAME];
+
+/// Results of the run, for the cost of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ran {
+    /// Measured seconds.
+    pub measured_s: f64,
+    /// Successful and failed transactions in the measured time.
+    pub transactions: u64,
+    /// Transactions of the warm-up.
+    pub warmup_transactions: u64,
+}
 
 /// An empty observation, with the given reasons.
 pub fn nothing(level: ObserveLevel, missing: Vec<Missing>) -> Observation {
@@ -63,7 +73,7 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
     note_cpu(&mut watch, &per_transaction, ran);
     note_blocks(&mut watch, ran);
     let has_waits = watch.server.waits.is_some();
-    let waits = has_waits.then(|| watch.waits(ran));
+    let waits = has_waits.then(|| watch.waits(ran.measured_s));
     let cost = ObserverCost {
         statements: watch.server.session.statements,
         busy_share: share(watch.server.session.busy.as_secs_f64(), ran.measured_s),

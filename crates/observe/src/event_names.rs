@@ -2,8 +2,19 @@
 //! `wait_event_names.txt` in PostgreSQL 19 for all events that were renamed since 9.6. A name that stands for two events in
 //! different versions (`RecoveryWalStream`, of the startup process only) is left as it is.
 
-use crate::waits::{WaitEvent, owned};
+/// Type and name of a wait event.
+pub(crate) type WaitEvent = (String, String);
 
+pub(crate) fn owned((event_type, event): (&str, &str)) -> WaitEvent {
+    (event_type.to_owned(), event.to_owned())
+}
+
+/// Name in the record for a backend that does not wait.
+pub(crate) const RUNNING: (&str, &str) = (CPU, "running");
+/// Name for a backend that waits for a CPU, which only the kernel's accounting shows.
+pub(crate) const RUNNABLE: (&str, &str) = (CPU, "runnable");
+/// The type of what is no wait: running, and waiting for a CPU.
+pub(crate) const CPU: &str = "CPU";
 /// The newest type and name of an event.
 pub(crate) fn newest(event_type: &str, event: &str) -> WaitEvent {
     // 9.6 has two types of these.

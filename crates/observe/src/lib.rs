@@ -59,13 +59,13 @@ mod account;
 
 mod ceilings;
 
-pub use account::nothing;
+pub use account::{Ran, nothing};
 pub use backend_filter::BackendFilter;
 pub use ceilings::ceilings;
 pub use extension::extension_schema;
 pub use kcache::Kcache;
 pub use load_cpu::LoadCpu;
-pub use observer::{Observer, ObserverOptions, Ran, RecentWaits};
+pub use observer::{Observer, ObserverOptions};
 pub use one_backend::{Backend, BackendCpu};
 pub use pooler::{PoolerReadings, PoolerWatch};
 pub use processes::cpu_s;
@@ -73,3 +73,4 @@ pub use processes::is_server_here;
 pub use relations::{StatementText, relations};
 pub use scripts::Script;
 pub use states::{flush_statistics, tables_now};
+pub use watch::RecentWaits;

@@ -2,24 +2,18 @@
 //! observation at the end of the run.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use connect::Target;
-use results::{Missing, Observation, ObserveLevel, WaitMean};
+use results::{Missing, Observation, ObserveLevel};
 
-use crate::account;
+use crate::account::{self, Ran};
 use crate::backend_filter::BackendFilter;
 use crate::clock;
-use crate::probe::probe;
+use crate::probe::{READINESS_MAX, probe};
 use crate::scripts::{Matcher, Script};
-use crate::watch::Watch;
-
-/// A server that does not answer within this time is not queried again.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum time for which the run waits for the observer to be ready.
-pub(crate) const READINESS_MAX: Duration = Duration::from_secs(10);
+use crate::watch::{RecentWaits, Watch};
 
 /// Options of the observer.
 #[derive(Clone, Debug)]
@@ -38,37 +32,10 @@ pub struct ObserverOptions {
     pub elsewhere: Vec<Missing>,
 }
 
-/// Results of the run, for the cost of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ran {
-    /// Measured seconds.
-    pub measured_s: f64,
-    /// Successful and failed transactions in the measured time.
-    pub transactions: u64,
-    /// Transactions of the warm-up.
-    pub warmup_transactions: u64,
-}
-
 /// Messages to the observing thread.
 enum Message {
     MeasureFrom(Instant),
     Finish(Ran),
-}
-
-/// Activity of the backends in the last second, for the live display.
-#[derive(Clone, Debug, Default)]
-pub struct RecentWaits(Arc<Mutex<Vec<WaitMean>>>);
-
-impl RecentWaits {
-    /// Average number of active backends in the last second, by activity.
-    pub fn waits(&self) -> Vec<WaitMean> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Called at the end of each second.
-    pub(crate) fn replace(&self, waits: &[WaitMean]) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = waits.to_vec();
-    }
 }
 
 /// Samples the server during a run.
@@ -165,7 +132,10 @@ fn sample_until_finished(mut watch: Watch, messages: &Receiver<Message>) -> Opti
     watch.begin();
     loop {
         match messages.recv_timeout(clock::left_until(watch.next_look())) {
-            Ok(Message::Finish(ran)) => return Some(watch.finish(ran)),
+            Ok(Message::Finish(ran)) => {
+                watch.finish(ran.measured_s);
+                return Some(account::account(watch, ran));
+            }
             Ok(Message::MeasureFrom(_)) => {}
             Err(RecvTimeoutError::Timeout) => watch.look(),
             Err(RecvTimeoutError::Disconnected) => return None,

@@ -9,7 +9,7 @@ use connect::{ConnectError, ResultSet, Session, Target};
 use results::{Missing, PoolerSample};
 
 use crate::clock;
-use crate::observer::PATIENCE;
+use crate::probe::PATIENCE;
 use crate::processes;
 
 /// Time between readings.

@@ -1,6 +1,8 @@
 //! Determines what this server allows to read: runs each query of the catalogue once and names those that fail. Called
 //! by `observer` before the run, so that every query of the run has been tested.
 
+use std::time::Duration;
+
 use connect::quote::literal;
 use connect::{ConnectError, Row, Session, Target};
 use results::Missing;
@@ -15,6 +17,10 @@ use crate::profile;
 use crate::scripts::Matcher;
 use crate::session::ObserverSession;
 
+/// A server that does not answer within this time is not queried again.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum time for which the run waits for the observer to be ready.
+pub(crate) const READINESS_MAX: Duration = Duration::from_secs(10);
 /// Application name of the observer, distinct from the clients'.
 const NAME: &str = "pgmeter observer";
 /// Maximum number of tables with statistics of their own, including partitions.
@@ -106,10 +112,10 @@ pub(crate) fn probe(target: &Target, filter: &BackendFilter, matcher: &Matcher) 
     let failed =
         |error: ConnectError| Missing::new("everything", format!("observing was not possible: {error}"));
     // The run does not wait longer for the observer.
-    let connect_timeout = target.connect_timeout.or(Some(crate::observer::READINESS_MAX));
+    let connect_timeout = target.connect_timeout.or(Some(READINESS_MAX));
     let target = Target { application_name: Some(NAME.to_owned()), connect_timeout, ..target.clone() };
     let mut session = Session::connect(&target).map_err(failed)?;
-    session.set_read_timeout(Some(crate::observer::PATIENCE)).map_err(failed)?;
+    session.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
     let mut session = ObserverSession::new(session);
     let identity = "select 'pgmeter', backend_start, pid from pg_stat_activity where pid = pg_backend_pid()";
     let (since, backend) = match session.rows(identity).map_err(failed)?.first() {

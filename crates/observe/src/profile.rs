@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use connect::Row;
 
-use crate::event_names::newest;
+use crate::event_names::{RUNNING, WaitEvent, newest, owned};
 use crate::scripts::Matcher;
-use crate::waits::{RUNNING, Tally, WaitEvent, owned};
+use crate::waits::{Tally, scaled};
 
 /// Name in the record.
 pub(crate) const NAME: &str = "pg_wait_sampling";
@@ -124,16 +124,6 @@ impl Growth {
     pub(crate) fn instead_of(self, own: &Tally, matcher: &Matcher) -> Tally {
         own.with_counts(self.looks, self.doing, matcher)
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "a part of a count that is far below 2⁵³"
-)]
-pub(crate) fn scaled(count: u64, share: f64) -> u64 {
-    (count as f64 * share.clamp(0.0, 1.0)).round() as u64
 }
 
 #[cfg(test)]

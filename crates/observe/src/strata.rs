@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use results::{ShareInterval, WaitMethod, WaitShare};
+use results::{ShareInterval, WaitMean, WaitMethod, WaitShare, Waits};
 use stats::RatioEstimate;
 
-use crate::waits::{RUNNABLE, RUNNING, Tally, WaitEvent, owned, rounded};
+use crate::event_names::{RUNNABLE, RUNNING, WaitEvent, owned};
+use crate::waits::{Tally, rounded};
 
 /// Average number of client backends in the strata that the kernel measures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,9 +58,9 @@ impl Weights {
 
 /// Idle backends, and others by activity; weighted sums over samples.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Weighed {
-    pub(crate) idle: f64,
-    pub(crate) doing: BTreeMap<WaitEvent, f64>,
+struct Weighed {
+    idle: f64,
+    doing: BTreeMap<WaitEvent, f64>,
 }
 
 impl Weighed {
@@ -97,9 +98,45 @@ impl Weighed {
     }
 }
 
+impl Tally {
+    /// The stored form. The batches contain the same samples, in order of time.
+    pub(crate) fn to_waits(
+        &self,
+        batches: &[Tally],
+        strata: Option<&Strata>,
+        source: &str,
+        rate_hz: f64,
+    ) -> Waits {
+        let Shares { method, idle, idle_interval, top, scripts } = shares(self, batches, strata);
+        Waits {
+            source: source.to_owned(),
+            rate_hz,
+            looks: self.looks,
+            backends_seen: self.busy() + self.idle,
+            method,
+            running_backends: strata.map(|strata| strata.running),
+            runnable_backends: strata.and_then(|strata| strata.runnable),
+            idle_share: idle,
+            idle_interval,
+            top,
+            scripts,
+        }
+    }
+
+    /// Idle backends, and others by activity: averages over the samples.
+    pub(crate) fn means(&self, strata: Option<&Strata>) -> (f64, Vec<WaitMean>) {
+        let Weighed { idle, doing } = means(self, strata);
+        let wait =
+            |((event_type, event), backends): (WaitEvent, f64)| WaitMean { event_type, event, backends };
+        let mut waits: Vec<_> = doing.into_iter().map(wait).collect();
+        waits.sort_by(|a, b| b.backends.total_cmp(&a.backends));
+        (idle, waits)
+    }
+}
+
 /// Average numbers of idle and other backends in one stretch of time.
 #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
-pub(crate) fn means(tally: &Tally, strata: Option<&Strata>) -> Weighed {
+fn means(tally: &Tally, strata: Option<&Strata>) -> Weighed {
     let weights = strata.and_then(|strata| Weights::new(tally, strata)).unwrap_or(Weights::Samples);
     let Weighed { idle, doing } = Weighed::new(tally, &weights);
     let looks = if tally.looks == 0 { 1.0 } else { tally.looks as f64 };
@@ -109,18 +146,18 @@ pub(crate) fn means(tally: &Tally, strata: Option<&Strata>) -> Weighed {
 
 /// Shares of the whole measured time, with confidence intervals.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Shares {
-    pub(crate) method: WaitMethod,
-    pub(crate) idle: f64,
-    pub(crate) idle_interval: Option<ShareInterval>,
+struct Shares {
+    method: WaitMethod,
+    idle: f64,
+    idle_interval: Option<ShareInterval>,
     /// Most frequent first; the sum is 1, or 0 without samples.
-    pub(crate) top: Vec<WaitShare>,
-    pub(crate) scripts: Vec<Vec<WaitShare>>,
+    top: Vec<WaitShare>,
+    scripts: Vec<Vec<WaitShare>>,
 }
 
 /// Estimates the shares from all samples, and their errors from batches: consecutive samples are correlated, so the
 /// error is that of a series, not of independent samples.
-pub(crate) fn shares(whole: &Tally, batches: &[Tally], strata: Option<&Strata>) -> Shares {
+fn shares(whole: &Tally, batches: &[Tally], strata: Option<&Strata>) -> Shares {
     let weights = strata.and_then(|strata| Weights::new(whole, strata));
     let method = if weights.is_some() { WaitMethod::PostStratified } else { WaitMethod::Samples };
     let weights = weights.unwrap_or(Weights::Samples);

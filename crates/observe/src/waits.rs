@@ -5,18 +5,10 @@
 use std::collections::BTreeMap;
 
 use connect::Row;
-use results::{WaitMean, Waits};
 
-use crate::event_names::newest;
-use crate::profile::scaled;
+use crate::event_names::{CPU, RUNNING, WaitEvent, newest, owned};
 use crate::scripts::Matcher;
-use crate::strata::{Shares, Strata, Weighed, means, shares};
 
-/// Name in the record for a backend that does not wait.
-pub(crate) const RUNNING: (&str, &str) = (CPU, "running");
-/// Name for a backend that waits for a CPU, which only the kernel's accounting shows.
-pub(crate) const RUNNABLE: (&str, &str) = (CPU, "runnable");
-const CPU: &str = "CPU";
 /// A backend after authentication that has not yet waited for its first command.
 const STARTING: (&str, &str) = (CPU, "starting");
 /// PostgreSQL's name for waiting for the client, since version 10.
@@ -39,13 +31,6 @@ const KINDS_MAX: usize = 1_000;
 const OTHER: (&str, &str) = ("Unknown", "other");
 /// Maximum number of backends, above that of any server.
 const BACKENDS_MAX: u64 = 1 << 20;
-
-/// Type and name of a wait event.
-pub(crate) type WaitEvent = (String, String);
-
-pub(crate) fn owned((event_type, event): (&str, &str)) -> WaitEvent {
-    (event_type.to_owned(), event.to_owned())
-}
 
 impl Seen {
     /// From a row of a sample: type, event, state, number, whether they are parallel workers, statement.
@@ -183,40 +168,6 @@ impl Tally {
         }
         Tally { looks, idle, doing, workers, scripts }
     }
-
-    /// The stored form. The batches contain the same samples, in order of time.
-    pub(crate) fn to_waits(
-        &self,
-        batches: &[Tally],
-        strata: Option<&Strata>,
-        source: &str,
-        rate_hz: f64,
-    ) -> Waits {
-        let Shares { method, idle, idle_interval, top, scripts } = shares(self, batches, strata);
-        Waits {
-            source: source.to_owned(),
-            rate_hz,
-            looks: self.looks,
-            backends_seen: self.busy() + self.idle,
-            method,
-            running_backends: strata.map(|strata| strata.running),
-            runnable_backends: strata.and_then(|strata| strata.runnable),
-            idle_share: idle,
-            idle_interval,
-            top,
-            scripts,
-        }
-    }
-
-    /// Idle backends, and others by activity: averages over the samples.
-    pub(crate) fn means(&self, strata: Option<&Strata>) -> (f64, Vec<WaitMean>) {
-        let Weighed { idle, doing } = means(self, strata);
-        let wait =
-            |((event_type, event), backends): (WaitEvent, f64)| WaitMean { event_type, event, backends };
-        let mut waits: Vec<_> = doing.into_iter().map(wait).collect();
-        waits.sort_by(|a, b| b.backends.total_cmp(&a.backends));
-        (idle, waits)
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
@@ -231,6 +182,17 @@ fn as_f64(count: u64) -> f64 {
 )]
 pub(crate) fn rounded(count: f64) -> u64 {
     count.round() as u64
+}
+
+/// A share of a count.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a part of a count that is far below 2⁵³"
+)]
+pub(crate) fn scaled(count: u64, share: f64) -> u64 {
+    (count as f64 * share.clamp(0.0, 1.0)).round() as u64
 }
 
 #[cfg(test)]

@@ -4,18 +4,17 @@
 //! Ticks lie on a grid with its origin at the start of measuring, so that the series has the same seconds as the
 //! intervals. `account` corrects for statistics that backends report late.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use connect::ResultSet;
-use results::{Missing, Observation, ObserveLevel, ProcessorTimes, Waits};
+use results::{Missing, ObserveLevel, ProcessorTimes, WaitMean, Waits};
 
-use crate::account;
 use crate::backends::{Backends, Stretch, Used};
 use crate::catalogue::{Pace, QUEUES, V10, V15};
 use crate::clock;
 use crate::difference;
 use crate::events::{Events, Vacuuming};
-use crate::observer::{Ran, RecentWaits};
 use crate::probe::{IoWorkers, Server};
 use crate::processes::{self, Process};
 use crate::profile::{self, Reading};
@@ -40,6 +39,22 @@ const COLLECTOR_DELAY: Duration = Duration::from_millis(600);
 
 /// Name of the missing item if the shares of waits come from samples alone.
 const STRATA: &str = "running share by CPU time";
+
+/// Activity of the backends in the last second, for the live display.
+#[derive(Clone, Debug, Default)]
+pub struct RecentWaits(Arc<Mutex<Vec<WaitMean>>>);
+
+impl RecentWaits {
+    /// Average number of active backends in the last second, by activity.
+    pub fn waits(&self) -> Vec<WaitMean> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Called at the end of each second.
+    pub(crate) fn replace(&self, waits: &[WaitMean]) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = waits.to_vec();
+    }
+}
 
 /// State of the samples of one run.
 #[derive(Debug)]
@@ -143,14 +158,14 @@ impl Watch {
     }
 
     /// Wait samples of the measured time, and their number.
-    pub(crate) fn waits(&mut self, ran: Ran) -> Waits {
-        let strata = self.strata(ran);
+    pub(crate) fn waits(&mut self, measured_s: f64) -> Waits {
+        let strata = self.strata(measured_s);
         if let Err(Some(why)) = &strata {
             self.server.missing.push(Missing::new(STRATA, *why));
         }
         let (source, rate_hz) = match &self.profile {
-            Some(_) if ran.measured_s > 0.0 => {
-                let rate_hz = self.series.measured.looks as f64 / ran.measured_s;
+            Some(_) if measured_s > 0.0 => {
+                let rate_hz = self.series.measured.looks as f64 / measured_s;
                 (profile::NAME, (rate_hz * 10.0).round() / 10.0)
             }
             _ => ("pg_stat_activity", f64::from(RATE)),
@@ -160,7 +175,7 @@ impl Watch {
 
     /// Average number of running and runnable backends, from the kernel's accounting; or why it is unknown, `None` if
     /// another reason is reported already.
-    fn strata(&self, ran: Ran) -> Result<Strata, Option<&'static str>> {
+    fn strata(&self, measured_s: f64) -> Result<Strata, Option<&'static str>> {
         if self.server.postmaster.is_none() {
             return Err(None);
         }
@@ -176,7 +191,7 @@ impl Watch {
                  those of the samples",
             ));
         }
-        let covers = |stretch: &Stretch| stretch.seconds > 0.5 * ran.measured_s;
+        let covers = |stretch: &Stretch| stretch.seconds > 0.5 * measured_s;
         let strata = self.clients.measured().filter(covers).and_then(|stretch| stretch.strata());
         strata.ok_or(Some(
             "the backends' CPU time was not read over more than half of the measured time, so shares of waits are those \
@@ -486,9 +501,9 @@ impl Watch {
         Some(questions.iter().zip(&sets).map(|(question, set)| (question.view, reading(set))).collect())
     }
 
-    /// Called at the end of the run.
-    pub(crate) fn finish(mut self, ran: Ran) -> Observation {
-        let end_s = self.now_s().min(ran.measured_s).max(0.0);
+    /// Takes the last readings, at the end of the run.
+    pub(crate) fn finish(&mut self, measured_s: f64) {
+        let end_s = self.now_s().min(measured_s).max(0.0);
         let (cost_statements, cost_busy) = (self.server.session.statements, self.server.session.busy);
         // Backends are sampled until they exit at the end of the run.
         let since_s = self.profile.as_ref().map_or(end_s, |(at_s, _)| *at_s);
@@ -536,7 +551,6 @@ impl Watch {
             }
         }
         (self.server.session.statements, self.server.session.busy) = (cost_statements, cost_busy);
-        account::account(self, ran)
     }
 
     /// Waits until the benchmark's backends have exited and their statistics are visible.

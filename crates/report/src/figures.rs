@@ -186,6 +186,18 @@ pub(crate) fn share_interval(interval: Option<results::ShareInterval>) -> String
     })
 }
 
+/// A ratio without its sign: `1.04`, `63.1`.
+pub(crate) fn factor(value: f64) -> String {
+    match value {
+        value if value >= 1e6 || (value < 1e-3 && value > 0.0) => format!("{value:.1e}"),
+        value if value >= 100.0 => fixed(value, 0),
+        value if value >= 10.0 => fixed(value, 1),
+        value if value < 0.01 && value > 0.0 => fixed(value, 4),
+        value if value < 0.1 && value > 0.0 => fixed(value, 3),
+        value => fixed(value, 2),
+    }
+}
+
 /// A mean of counts: three significant digits, or `< 0.001`.
 pub(crate) fn number(value: f64) -> String {
     if value > 0.0 && value < 0.001 {

@@ -1,14 +1,11 @@
-//! The formats of a report, and the subjects that have one: each subject in each format. `cli` chooses both, and writes the
-//! result to a file or to standard output.
+//! The formats of a report, and each subject in each of them. `cli` chooses both, and writes the result to a file or to
+//! standard output.
 
 use std::path::Path;
 
-use ::isolation::IsolationReport;
-use results::{Calibration, ComparisonRecord, Record, SelfTest, StepsRecord};
-use tls_scan::Scan;
-
-use crate::experiment::{self, Overview};
-use crate::{Document, PngError, QueryRun, Run, TextStyle};
+use crate::experiment;
+use crate::subject::{Subject, borrowed, document, query_runs};
+use crate::{PngError, TextStyle};
 
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,27 +73,6 @@ impl Format {
     }
 }
 
-/// What a report is about.
-#[derive(Clone, Copy, Debug)]
-pub enum Subject<'a> {
-    /// Runs, each with its name.
-    Runs(&'a [(String, Record)]),
-    /// An experiment.
-    Experiment(&'a Overview),
-    /// Query sets, each with its name; the first is the base of the others.
-    Queries(&'a [(String, StepsRecord)]),
-    /// A comparison.
-    Comparison(&'a ComparisonRecord),
-    /// Calibrations, such as one for each event loop.
-    Calibrations(&'a [Calibration]),
-    /// A self-test.
-    SelfTest(&'a SelfTest),
-    /// What a server accepts of TLS.
-    Tls(&'a Scan),
-    /// Anomalies of an isolation level.
-    Isolation(&'a IsolationReport),
-}
-
 /// A subject in a format.
 ///
 /// # Errors
@@ -134,25 +110,4 @@ pub fn formatted(subject: Subject<'_>, format: Format, style: &TextStyle) -> Res
         (_, Format::Png) => return crate::png(&document(subject)),
     };
     Ok(text.into_bytes())
-}
-
-fn document(subject: Subject<'_>) -> Document {
-    match subject {
-        Subject::Runs(runs) => crate::document(&borrowed(runs)),
-        Subject::Experiment(overview) => experiment::document(overview),
-        Subject::Queries(runs) => crate::queries_document(&query_runs(runs)),
-        Subject::Comparison(record) => crate::comparison(record),
-        Subject::Calibrations(all) => crate::calibration(all),
-        Subject::SelfTest(test) => crate::self_test(test),
-        Subject::Tls(scan) => crate::tls(scan),
-        Subject::Isolation(report) => crate::isolation(report),
-    }
-}
-
-fn borrowed(runs: &[(String, Record)]) -> Vec<Run<'_>> {
-    runs.iter().map(|(name, record)| Run { name, record }).collect()
-}
-
-fn query_runs(runs: &[(String, StepsRecord)]) -> Vec<QueryRun<'_>> {
-    runs.iter().map(|(name, record)| QueryRun { name, record }).collect()
 }

@@ -16,8 +16,9 @@ use crate::figures::percent;
 use crate::prose::escaped_line;
 use crate::queries::verdict_name;
 use crate::self_test::{self, self_test};
+use crate::subject::Subject;
 use crate::wording::Measurement;
-use crate::{QueryRun, Run, Subject, TextStyle, isolation, tls, wording};
+use crate::{QueryRun, Run, TextStyle, isolation, tls, wording};
 
 /// The outcome of a case.
 enum CaseOutcome {

@@ -64,6 +64,8 @@ mod junit;
 
 mod format;
 
+mod subject;
+
 mod queries;
 
 pub mod experiment;
@@ -78,7 +80,7 @@ pub use chart::{PngError, png, svg};
 pub use comparison::{comparison, comparison_csv};
 pub use csv::{CSV_COLUMNS, csv};
 pub use document::{Document, markdown, text};
-pub use format::{FORMATS, Format, Subject, formatted};
+pub use format::{FORMATS, Format, formatted};
 pub use goals::unmet_goals;
 pub use html::html;
 pub use isolation::{isolation, isolation_csv, isolation_json};
@@ -95,6 +97,7 @@ pub use run::{Run, document, json, summary, verification};
 pub use selection::{ReportedStore, Selected, Selection, SelectionError, overview, select};
 pub use self_test::{self_test, self_test_csv, self_test_json};
 pub use store_list::{counted_entries, removed, store_list};
+pub use subject::Subject;
 pub use tls::{tls, tls_csv, tls_json};
 pub use trial_lines::{steps_line, trial_line};
 pub use wording::warning_text as warning;

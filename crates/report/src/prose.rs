@@ -49,6 +49,12 @@ pub(crate) fn escaped_line(text: &str) -> String {
     escaped(&line).into_owned()
 }
 
+/// `throughput` to `Throughput`; abbreviations stay.
+pub(crate) fn titled(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// The text, cut to `characters_max` characters; an ellipsis marks the cut.
 pub(crate) fn cut(text: &str, characters_max: usize) -> String {
     if text.chars().count() <= characters_max {

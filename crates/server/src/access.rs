@@ -9,9 +9,10 @@ use crate::account::Account;
 use crate::digests::hexadecimal;
 use crate::files::create;
 use crate::home::{self, Description, Home};
-use crate::launch::SUPERUSER;
 use crate::{ServerError, Version};
 
+/// The superuser and the database that initdb makes.
+pub(crate) const SUPERUSER: &str = "postgres";
 /// Random bytes of a password; twice as many hexadecimal digits.
 const PASSWORD_BYTES: usize = 24;
 /// The first version with SCRAM; older ones have only MD5.

@@ -10,8 +10,9 @@ use lzma_rust2::XzReader;
 
 use crate::cache::Cache;
 use crate::digests::sum_of;
-use crate::fetch::{UNPACKED_LIMIT_BYTES, XZ_MEMORY_LIMIT_KIB, fetch_file};
+use crate::fetch::fetch_file;
 use crate::files::read_limited;
+use crate::unpack::{UNPACKED_LIMIT_BYTES, XZ_MEMORY_LIMIT_KIB};
 use crate::{Checksum, Environment, FetchProgress, Locations, ServerError};
 
 /// Limit of the packed size. The archive is in memory.

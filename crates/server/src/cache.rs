@@ -1,6 +1,7 @@
 //! The cache of downloaded programs: one directory per version, which is complete when it exists. Processes share it:
 //! a lock allows one download at a time, and a rename publishes the finished directory. `fetch` downloads.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -8,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::digests::sum_of;
-use crate::fetch::unpack;
 use crate::files::lock_within;
-use crate::{Checksum, FetchProgress, ServerError, Version, Wanted, trust};
+use crate::unpack::unpack;
+use crate::{Checksum, ServerError, Version, Wanted, trust};
 
 /// Required space for unpacked programs, with the archive in memory; measured 56 to 60 MB.
 const UNPACKED_MEGABYTES: u64 = 70;
@@ -21,6 +22,52 @@ const UNFINISHED: &str = ".unpacking-";
 
 /// File next to the programs with the SHA-256 checksum of their archive.
 const SUM_FILE: &str = "archive.sha256";
+
+/// Progress of a download.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FetchProgress {
+    /// Another process is downloading into the same cache; this one waits for it.
+    Waiting,
+    /// Looking up the available versions.
+    Locating {
+        /// The requested version.
+        wanted: String,
+    },
+    /// Downloading an archive.
+    Downloading {
+        /// What it is: `PostgreSQL 18.6`, or the name of a file.
+        what: String,
+        /// Bytes so far.
+        bytes: u64,
+        /// Total bytes, if the server reports them.
+        total: Option<u64>,
+    },
+    /// Verified; unpacking into the cache.
+    Unpacking {
+        /// As in `Downloading`.
+        what: String,
+    },
+    /// The programs are in the cache.
+    Done {
+        /// The downloaded version.
+        version: String,
+    },
+}
+
+impl fmt::Display for FetchProgress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FetchProgress::Waiting => {
+                out.write_str("waiting for another pgmeter process to finish downloading")
+            }
+            FetchProgress::Locating { wanted } => write!(out, "looking up the newest PostgreSQL {wanted}"),
+            FetchProgress::Downloading { what, .. } => write!(out, "downloading {what}"),
+            FetchProgress::Unpacking { what } => write!(out, "unpacking {what}"),
+            FetchProgress::Done { version } => write!(out, "PostgreSQL {version} is in the cache"),
+        }
+    }
+}
 
 /// The cache; its directory may not exist yet.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use crate::launch::{self, PortChoice};
 use crate::patience::{Deadline, StopFlag, wait_for};
 use crate::postmaster::{Running, SharedPostmaster};
 use crate::process::{self, Postmaster};
-use crate::{Locations, ServerError, standby, trust};
+use crate::{Locations, ServerError, recovery, trust};
 
 /// Time limits of the ways to shut down that do not wait for the sessions' own ends.
 const FAST_LIMIT: Duration = Duration::from_secs(60);
@@ -241,10 +241,10 @@ impl ServerHandle {
     /// See there.
     pub fn promote(&self, limit: Duration) -> Result<(), ServerError> {
         let name = self.about.upstream.as_ref().map(|upstream| upstream.name.clone()).unwrap_or_default();
-        if !self.is_running() || !standby::is_standby(&self.home) {
+        if !self.is_running() || !recovery::is_standby(&self.home) {
             return Err(ServerError::NotAStandby { server: self.name().to_owned() });
         }
-        let file = standby::request_promotion(&self.home, &self.account)?;
+        let file = recovery::request_promotion(&self.home, &self.account)?;
         // Without effect if it has ended, which is found below.
         self.postmaster.send(Signal::USR1);
         let mut session = None;

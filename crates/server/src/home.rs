@@ -2,6 +2,7 @@
 //! holder of its lock is responsible for the server. An unlocked home that is not to be kept was left by a killed
 //! process.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +16,6 @@ use crate::account::Account;
 use crate::cache::make_open_directories;
 use crate::files::{create, lock_within, open_to_append};
 use crate::patience::wait_for;
-use crate::standby::Upstream;
 use crate::tablespaces::{self, Tablespace};
 use crate::{Locations, ServerError, Setting, trust};
 
@@ -52,6 +52,8 @@ pub(crate) const PASSWORD_FILE: &str = "pgpass";
 pub(crate) const CERTIFICATE: &str = "server.crt";
 pub(crate) const KEY: &str = "server.key";
 const DESCRIPTION: &str = "server.json";
+/// Prefix of the directories of poolers.
+pub(crate) const POOLER_PREFIX: &str = "pooler-";
 
 /// Description of a server, by which other processes find, start and stop it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +81,25 @@ pub(crate) struct Description {
     /// The server that it follows, if it was made as a standby.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) upstream: Option<Upstream>,
+}
+
+/// The server that a standby follows, in the standby's description.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Upstream {
+    /// The standby's own name.
+    pub(crate) name: String,
+    /// `primary_conninfo`; may contain a password.
+    pub(crate) conninfo: String,
+    /// Time limit of the standby's start.
+    pub(crate) limit: Duration,
+}
+
+/// Without `primary_conninfo`, because of its password.
+impl fmt::Debug for Upstream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, conninfo: _, limit } = self;
+        formatter.debug_struct("Upstream").field("name", name).field("limit", limit).finish_non_exhaustive()
+    }
 }
 
 impl Description {
@@ -160,6 +181,16 @@ impl Home {
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.join(name)
+    }
+
+    /// The directories of poolers.
+    pub(crate) fn pooler_directories(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let is_pooler = |entry: &fs::DirEntry| {
+            entry.file_type().is_ok_and(|kind| kind.is_dir())
+                && entry.file_name().to_str().is_some_and(|name| name.starts_with(POOLER_PREFIX))
+        };
+        entries.filter(is_pooler).map(|entry| entry.path()).collect()
     }
 
     /// The description; `None` if the home's creator was killed before writing it.

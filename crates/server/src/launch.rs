@@ -12,15 +12,14 @@ use std::time::Duration;
 
 use connect::{Environment, Overrides, Session, resolve};
 
+use crate::access::{self, SUPERUSER};
 use crate::account::Account;
 use crate::files::{create, open_to_append};
-use crate::home::{self, Description, Home, remove_file};
+use crate::home::{self, Description, Home, Upstream, remove_file};
 use crate::patience::{StopFlag, wait_for};
 use crate::process::{IMMEDIATE_SHUTDOWN, end_child};
-use crate::{ServerError, Setting, access, settings, standby};
+use crate::{ServerError, Setting, recovery, settings};
 
-/// The superuser and the database that initdb makes.
-pub(crate) const SUPERUSER: &str = "postgres";
 /// How long initdb may take; it takes 1 to 3 s.
 const INITDB_LIMIT: Duration = Duration::from_secs(180);
 /// How long a server may take to accept connections; recovery after a crash may need some time.
@@ -125,7 +124,7 @@ fn with_log<'a>(command: &'a mut Command, log: &Path) -> Result<&'a mut Command,
 }
 
 fn configured(about: &Description) -> Vec<Setting> {
-    about.settings.iter().cloned().chain(standby::configuration(about)).collect()
+    about.settings.iter().cloned().chain(recovery::configuration(about)).collect()
 }
 
 /// Writes the configuration file, which first takes in what initdb found out about the system.
@@ -262,7 +261,7 @@ fn why_not(home: &Home, about: &Description, wait: NotReady, log: String) -> Ser
 }
 
 /// The error of a standby that does not stream in time.
-pub(crate) fn not_attached(upstream: &standby::Upstream, log: String) -> ServerError {
+pub(crate) fn not_attached(upstream: &Upstream, log: String) -> ServerError {
     let (name, seconds) = (upstream.name.clone(), upstream.limit.as_secs());
     ServerError::NotAttached { name, seconds, log }
 }

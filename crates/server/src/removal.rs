@@ -8,7 +8,6 @@ use std::time::Duration;
 use crate::account::Account;
 use crate::home::{Description, Home, LockedHome};
 use crate::launch::run;
-use crate::pooler;
 use crate::process::{end_remaining_pooler, end_remaining_processes};
 use crate::{ServerError, Version};
 
@@ -18,7 +17,7 @@ const FREEING_LIMIT: Duration = Duration::from_secs(10);
 /// Removes everything of a server. Its lock is removed last, together with the claim.
 pub(crate) fn remove(claim: &LockedHome) -> Result<(), ServerError> {
     let home = &claim.home;
-    pooler::directories(home).iter().for_each(|directory| end_remaining_pooler(directory));
+    home.pooler_directories().iter().for_each(|directory| end_remaining_pooler(directory));
     end_remaining_processes(&home.data());
     // A server that stops normally removes its shared memory, then this file.
     if fs::symlink_metadata(home.data().join("postmaster.pid")).is_ok()

@@ -9,18 +9,16 @@ use std::time::Duration;
 use connect::{ConnectError, Environment, Overrides, Session, Target, resolve};
 use rustix::process::Signal;
 
-use crate::access;
+use crate::access::{self, SUPERUSER};
 use crate::account::Account;
 use crate::guard::Guard;
 use crate::handle::ServerHandle;
 use crate::home::{self, Description, Home, LockedHome};
 use crate::launch::PortChoice;
-use crate::named::Status;
 use crate::patience::{StopFlag, wait_for};
 use crate::postmaster::SharedPostmaster;
 use crate::process::{FAST_SHUTDOWN, IMMEDIATE_SHUTDOWN, ShutdownStep};
-use crate::standby::{self, StandbyOptions, Upstream};
-use crate::tablespaces::Tablespace;
+use crate::status::Status;
 use crate::{
     Installation, Instrumentation, Locations, ServerError, Setting, copies, launch, memory, removal,
     settings, tablespaces, tls,
@@ -59,9 +57,9 @@ pub struct ServerOptions {
 /// A running server. Dropping it stops it and removes everything, unless it is kept.
 #[derive(Debug)]
 pub struct Server {
-    about: Description,
-    claim: LockedHome,
-    account: Account,
+    pub(crate) about: Description,
+    pub(crate) claim: LockedHome,
+    pub(crate) account: Account,
     /// From its start on.
     postmaster: SharedPostmaster,
     /// Until it is kept or gone.
@@ -69,7 +67,7 @@ pub struct Server {
     /// Nothing of it is left.
     removed: bool,
     /// Starting it is to be given up.
-    stop: StopFlag,
+    pub(crate) stop: StopFlag,
 }
 
 impl Server {
@@ -131,7 +129,7 @@ impl Server {
     }
 
     /// A server with a guarded home and without data.
-    fn with_home(
+    pub(crate) fn with_home(
         (about, name): (Description, Option<&str>),
         account: Account,
         tablespaces: &[(String, Option<PathBuf>)],
@@ -150,112 +148,11 @@ impl Server {
         };
         server.about.socket_directory = server.claim.make_socket_directory(&server.account)?;
         server.about.tablespaces =
-            tablespaces::make_directories(tablespaces, &server.claim.home, &server.account)?;
+            tablespaces::make_directories(tablespaces, &server.claim.home.directory, &server.account)?;
         server.claim.write(&server.about)?;
         let Description { socket_directory, tablespaces, .. } = &server.about;
         server.guard = Guard::over(&server.claim.home.directory, socket_directory, tablespaces);
         Ok(server)
-    }
-
-    /// Makes a standby of this server, starts it, and waits until it streams. Its files are copied while this server
-    /// runs. It must be removed before its upstream server; [`Server::drop_standby`] then releases the WAL that is kept
-    /// for it.
-    ///
-    /// # Errors
-    /// This server does not allow replication; the standby does not start, or does not stream within its limit, with
-    /// the end of its log. Everything of it is removed.
-    pub fn standby(
-        &self,
-        options: &StandbyOptions<'_>,
-        locations: &Locations,
-    ) -> Result<Server, ServerError> {
-        let upstream = options.upstream.unwrap_or(self);
-        let followed = Upstream::new(upstream, options)?;
-        let wanted = standby::settings(&self.about, options);
-        let settings = settings::merged(memory::memory(), Instrumentation::Off, &wanted)?;
-        let Description { version, bin_dir, server_user, .. } = self.about.clone();
-        let mut about = Description::new(version, bin_dir, server_user, settings);
-        about.tcp = options.tcp || settings::wants_tcp(&about.settings);
-        about.upstream = Some(followed.clone());
-        let places: Vec<_> = self.about.tablespaces.iter().map(Tablespace::wanted).collect();
-        let stop = StopFlag::new(options.stop.clone());
-        let mut made = Server::with_home((about, None), self.account.clone(), &places, stop, locations)?;
-        match self.start_standby(&mut made, upstream, &followed, options) {
-            Ok(()) => Ok(made),
-            Err(error) => {
-                drop(made);
-                // If it cannot be removed, it keeps WAL until that server is removed too.
-                let _ = upstream.drop_standby(&followed.name);
-                Err(error)
-            }
-        }
-    }
-
-    /// Has this server follow another one from now on, and waits until it streams: a standby after a failover, or the
-    /// former primary after a switchover. It is restarted.
-    ///
-    /// # Errors
-    /// It does not stop or start; it has WAL that the other server has not, or cannot attach for another reason, with
-    /// the end of its log.
-    pub fn follow(&mut self, upstream: &Server, options: &StandbyOptions<'_>) -> Result<(), ServerError> {
-        let followed = Upstream::new(upstream, options)?;
-        standby::make_slot(upstream, &followed.name)?;
-        self.end(&FAST_SHUTDOWN)?;
-        self.about.upstream = Some(followed.clone());
-        standby::write_role(&self.claim.home, &self.about, &self.account)?;
-        self.launch()?;
-        self.await_streaming(upstream, &followed)
-    }
-
-    fn start_standby(
-        &self,
-        made: &mut Server,
-        upstream: &Server,
-        followed: &Upstream,
-        options: &StandbyOptions<'_>,
-    ) -> Result<(), ServerError> {
-        let to = (&made.claim.home, &made.about, options);
-        standby::copy((self, &self.about), upstream, to, &made.account)?;
-        if self.claim.home.file(home::CERTIFICATE).exists() {
-            tls::make(&made.claim.home, &made.account)?;
-        }
-        made.stop.check()?;
-        made.launch()?;
-        made.await_streaming(upstream, followed)
-    }
-
-    fn await_streaming(&mut self, upstream: &Server, followed: &Upstream) -> Result<(), ServerError> {
-        let refused = |error: ConnectError| ServerError::Standby {
-            name: followed.name.clone(),
-            reason: error.to_string(),
-        };
-        let mut session = upstream.session(launch::SUPERUSER).map_err(refused)?;
-        let stop = self.stop.clone();
-        let streams =
-            standby::await_streaming(&mut session, followed, || self.is_running() && !stop.is_set())?;
-        stop.check()?;
-        if streams { Ok(()) } else { Err(launch::not_attached(followed, self.log_tail())) }
-    }
-
-    /// Releases the WAL that this server keeps for a standby of that name, which must have ended.
-    ///
-    /// # Errors
-    /// The server does not answer; the standby is still attached.
-    pub fn drop_standby(&self, name: &str) -> Result<(), ServerError> {
-        let refused =
-            |error: ConnectError| ServerError::Standby { name: name.to_owned(), reason: error.to_string() };
-        let mut session = self.session(launch::SUPERUSER).map_err(refused)?;
-        standby::drop_slot(&mut session, name)
-    }
-
-    /// Whether it is a standby that was not promoted.
-    pub fn is_standby(&self) -> bool {
-        standby::is_standby(&self.claim.home)
-    }
-
-    /// Its name as a standby; `None` if it was made as a primary.
-    pub fn standby_name(&self) -> Option<&str> {
-        self.about.upstream.as_ref().map(|upstream| upstream.name.as_str())
     }
 
     /// Promotes a standby and waits until it accepts writes.
@@ -293,7 +190,7 @@ impl Server {
         taken.map(drop).ok_or_else(|| ServerError::NotReloaded { server, seconds, log: self.log_tail() })
     }
 
-    fn log_tail(&self) -> String {
+    pub(crate) fn log_tail(&self) -> String {
         launch::tail(&self.claim.home.file(home::LOG))
     }
 
@@ -341,7 +238,7 @@ impl Server {
 
     /// In all databases that exist from the start; others are copies of `template1`.
     fn create_extension(&self) -> Result<(), ServerError> {
-        for database in ["template1", launch::SUPERUSER] {
+        for database in ["template1", SUPERUSER] {
             let failed = |error: ConnectError| ServerError::Extension(error.to_string());
             let mut session = self.session(database).map_err(failed)?;
             let create = format!("CREATE EXTENSION IF NOT EXISTS {}", settings::STATEMENTS);
@@ -367,7 +264,7 @@ impl Server {
             name: first.name.clone(),
             reason: error.to_string(),
         };
-        let mut session = self.session(launch::SUPERUSER).map_err(refused)?;
+        let mut session = self.session(SUPERUSER).map_err(refused)?;
         tablespaces::create(&self.about.tablespaces, &mut session)
     }
 
@@ -536,7 +433,7 @@ impl Server {
         &self.account
     }
 
-    fn end(&mut self, steps: &[ShutdownStep]) -> Result<(), ServerError> {
+    pub(crate) fn end(&mut self, steps: &[ShutdownStep]) -> Result<(), ServerError> {
         let Err(pid) = self.postmaster.end(&self.claim.home.data(), steps) else { return Ok(()) };
         let (name, directory) = (self.claim.home.name.clone(), self.claim.home.directory.clone());
         Err(ServerError::WillNotEnd { name, pid, directory })

@@ -1,30 +1,31 @@
-//! Standbys of a running server: how one is made from a copy of the primary's files, how it is configured to follow its
-//! upstream server, and how it is promoted. Used by `running`; `launch` takes the settings from here.
+//! Standbys of a running server: how one is made from a copy of the primary's files and follows its upstream server.
+//! `recovery` has the settings and files of a standby.
 //!
 //! Embedded archives have no `pg_basebackup`, so the copy is made with the functions of the low-level backup API
 //! (non-exclusive, in all versions since 9.6). The primary keeps running, its port and its other standbys stay, and a
 //! replication slot, created before the copy, keeps all WAL that the standby needs.
 
-use std::fmt;
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use connect::quote::literal;
 use connect::{ConnectError, Session};
-use serde::{Deserialize, Serialize};
 
+use crate::access::{self, SUPERUSER};
 use crate::account::Account;
 use crate::files::{create, read_limited_without_links, read_small};
-use crate::home::{self, Description, Home, remove_file};
-use crate::launch::{self, SUPERUSER};
-use crate::patience::wait_for;
+use crate::home::{self, Description, Home, Upstream};
+use crate::patience::{StopFlag, wait_for};
+use crate::process::FAST_SHUTDOWN;
+use crate::recovery::{self, is_before, slot, write, write_role};
+use crate::tablespaces::Tablespace;
 use crate::version::Major;
-use crate::{Server, ServerError, Setting, Version, access, copies};
+use crate::{
+    Instrumentation, Locations, Server, ServerError, Setting, copies, launch, memory, settings, tls,
+};
 
 /// Usual time within which a standby must follow its upstream server, as long as any server may take to start.
 const ATTACH_LIMIT: Duration = Duration::from_secs(60);
@@ -32,8 +33,6 @@ const ATTACH_LIMIT: Duration = Duration::from_secs(60);
 const NAME_LENGTH_LIMIT: usize = 40;
 /// How long the slot of a standby that was stopped may remain in use: its connection may lead through a slow network.
 const SLOT_LIMIT: Duration = Duration::from_secs(30);
-/// The version that replaced `recovery.conf` by `standby.signal` and settings.
-const SIGNAL_SINCE: u32 = 12;
 /// The version that renamed the functions of the backup API.
 const BACKUP_RENAMED: u32 = 15;
 /// The first version that can be told not to wait for an archive at the end of a backup.
@@ -46,10 +45,7 @@ const RETRY: (&str, &str) = ("wal_retrieve_retry_interval", "500ms");
 const HOT_STANDBY: &str = "hot_standby";
 
 /// Files of the data directory.
-const SIGNAL_FILE: &str = "standby.signal";
-const RECOVERY_FILE: &str = "recovery.conf";
 const LABEL_FILE: &str = "backup_label";
-const PROMOTE_FILE: &str = "promote";
 /// What `ALTER SYSTEM` has set; the server reads it after its configuration file.
 const ALTERED_FILE: &str = "postgresql.auto.conf";
 /// Far more than all settings of PostgreSQL need.
@@ -93,27 +89,8 @@ impl StandbyOptions<'_> {
     }
 }
 
-/// The server that a standby follows, in the standby's description.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Upstream {
-    /// The standby's own name.
-    pub(crate) name: String,
-    /// `primary_conninfo`; may contain a password.
-    conninfo: String,
-    /// Time limit of the standby's start.
-    pub(crate) limit: Duration,
-}
-
-/// Without `primary_conninfo`, because of its password.
-impl fmt::Debug for Upstream {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, conninfo: _, limit } = self;
-        formatter.debug_struct("Upstream").field("name", name).field("limit", limit).finish_non_exhaustive()
-    }
-}
-
 impl Upstream {
-    pub(crate) fn new(upstream: &Server, options: &StandbyOptions<'_>) -> Result<Upstream, ServerError> {
+    fn new(upstream: &Server, options: &StandbyOptions<'_>) -> Result<Upstream, ServerError> {
         let name = options.name.clone();
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         if name.is_empty() || name.len() > NAME_LENGTH_LIMIT || !name.chars().all(plain) {
@@ -142,15 +119,6 @@ impl Upstream {
         let conninfo = format!("{place} user={SUPERUSER} application_name={name} connect_timeout=10");
         Ok(Upstream { name, conninfo, limit: options.limit })
     }
-
-    /// The slot in its upstream server.
-    pub(crate) fn slot(&self) -> String {
-        slot(&self.name)
-    }
-}
-
-fn slot(name: &str) -> String {
-    format!("pgmeter_{name}")
 }
 
 /// The superuser's password, from a line `*:*:*:postgres:password`.
@@ -163,12 +131,8 @@ fn password(server: &Server) -> Result<String, ServerError> {
     Ok(line.trim_end().rsplit(':').next().unwrap_or_default().to_owned())
 }
 
-fn is_before(about: &Description, major: u32) -> bool {
-    Version::parse(&about.version).is_some_and(|version| version.major().is_before(major))
-}
-
 /// The settings of a standby: the primary's, without those that name the primary's place and its own standbys.
-pub(crate) fn settings(primary: &Description, options: &StandbyOptions<'_>) -> Vec<(String, String)> {
+fn inherited(primary: &Description, options: &StandbyOptions<'_>) -> Vec<(String, String)> {
     let inherited = primary.settings.iter().filter(|setting| !OF_PRIMARY.contains(&setting.name.as_str()));
     let inherited = inherited.map(|Setting { name, value }| (name.clone(), value.clone()));
     let retry = (RETRY.0.to_owned(), RETRY.1.to_owned());
@@ -176,26 +140,8 @@ pub(crate) fn settings(primary: &Description, options: &StandbyOptions<'_>) -> V
     inherited.chain([retry]).chain(options.settings.iter().cloned()).chain([hot]).collect()
 }
 
-/// The lines of a standby's configuration file; before version 12 they are in `recovery.conf`, which the server renames
-/// when it is promoted.
-pub(crate) fn configuration(about: &Description) -> Vec<Setting> {
-    match &about.upstream {
-        Some(upstream) if !is_before(about, SIGNAL_SINCE) => recovery_settings(upstream),
-        _ => Vec::new(),
-    }
-}
-
-fn recovery_settings(upstream: &Upstream) -> Vec<Setting> {
-    let rows = [
-        ("primary_conninfo", upstream.conninfo.clone()),
-        ("primary_slot_name", upstream.slot()),
-        ("recovery_target_timeline", "latest".to_owned()),
-    ];
-    rows.map(|(name, value)| Setting { name: name.to_owned(), value }).into()
-}
-
 /// Copies the primary's files to a standby's home while the primary runs, and adds what makes it a standby.
-pub(crate) fn copy(
+fn copy(
     (primary, from): (&Server, &Description),
     upstream: &Server,
     (home, about, options): (&Home, &Description, &StandbyOptions<'_>),
@@ -259,34 +205,12 @@ fn without_own(text: &str, options: &StandbyOptions<'_>) -> String {
     text.lines().filter(|line| !is_own(line)).map(|line| format!("{line}\n")).collect()
 }
 
-/// Writes the file that makes a server a standby at its next start.
-pub(crate) fn write_role(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
-    let Some(upstream) = &about.upstream else { return Ok(()) };
-    if is_before(about, SIGNAL_SINCE) {
-        let mut text = "standby_mode = 'on'\n".to_owned();
-        for Setting { name, value } in recovery_settings(upstream) {
-            text += &format!("{name} = '{}'\n", value.replace('\'', "''"));
-        }
-        write(home, RECOVERY_FILE, &text, account)
-    } else {
-        write(home, SIGNAL_FILE, "", account)
-    }
-}
-
-/// Writes a file of the data directory, for the server's user only.
-fn write(home: &Home, name: &str, text: &str, account: &Account) -> Result<(), ServerError> {
-    let path = home.data().join(name);
-    remove_file(&path)?;
-    let file = create(&path, 0o600, text)?;
-    account.give(&file, &path)
-}
-
 fn failure(name: &str, reason: &str) -> ServerError {
     ServerError::Standby { name: name.to_owned(), reason: reason.to_owned() }
 }
 
 /// Creates the slot of a standby, which keeps WAL from now on. One of an earlier standby of that name is replaced.
-pub(crate) fn make_slot(upstream: &Server, name: &str) -> Result<(), ServerError> {
+fn make_slot(upstream: &Server, name: &str) -> Result<(), ServerError> {
     let refused = |error: ConnectError| failure(name, &error.to_string());
     let mut session = upstream.session(SUPERUSER).map_err(refused)?;
     drop_slot(&mut session, name)?;
@@ -296,7 +220,7 @@ pub(crate) fn make_slot(upstream: &Server, name: &str) -> Result<(), ServerError
 }
 
 /// Removes the slot of a standby that has ended; without one it does nothing.
-pub(crate) fn drop_slot(session: &mut Session, name: &str) -> Result<(), ServerError> {
+fn drop_slot(session: &mut Session, name: &str) -> Result<(), ServerError> {
     let refused = |error: ConnectError| failure(name, &error.to_string());
     let slot = literal(&slot(name));
     let active = format!("SELECT active FROM pg_replication_slots WHERE slot_name = {slot}");
@@ -318,7 +242,7 @@ pub(crate) fn drop_slot(session: &mut Session, name: &str) -> Result<(), ServerE
 }
 
 /// Waits until the upstream server streams to a standby.
-pub(crate) fn await_streaming(
+fn await_streaming(
     session: &mut Session,
     standby: &Upstream,
     mut goes_on: impl FnMut() -> bool,
@@ -335,16 +259,106 @@ pub(crate) fn await_streaming(
     attached.unwrap_or(Ok(false))
 }
 
-/// Whether the files say that the server is a standby; the server removes them when it is promoted.
-pub(crate) fn is_standby(home: &Home) -> bool {
-    [SIGNAL_FILE, RECOVERY_FILE].iter().any(|name| fs::symlink_metadata(home.data().join(name)).is_ok())
-}
+impl Server {
+    /// Makes a standby of this server, starts it, and waits until it streams. Its files are copied while this server
+    /// runs. It must be removed before its upstream server; [`Server::drop_standby`] then releases the WAL that is kept
+    /// for it.
+    ///
+    /// # Errors
+    /// This server does not allow replication; the standby does not start, or does not stream within its limit, with
+    /// the end of its log. Everything of it is removed.
+    pub fn standby(
+        &self,
+        options: &StandbyOptions<'_>,
+        locations: &Locations,
+    ) -> Result<Server, ServerError> {
+        let upstream = options.upstream.unwrap_or(self);
+        let followed = Upstream::new(upstream, options)?;
+        let wanted = inherited(&self.about, options);
+        let settings = settings::merged(memory::memory(), Instrumentation::Off, &wanted)?;
+        let Description { version, bin_dir, server_user, .. } = self.about.clone();
+        let mut about = Description::new(version, bin_dir, server_user, settings);
+        about.tcp = options.tcp || settings::wants_tcp(&about.settings);
+        about.upstream = Some(followed.clone());
+        let places: Vec<_> = self.about.tablespaces.iter().map(Tablespace::wanted).collect();
+        let stop = StopFlag::new(options.stop.clone());
+        let mut made = Server::with_home((about, None), self.account.clone(), &places, stop, locations)?;
+        match self.start_standby(&mut made, upstream, &followed, options) {
+            Ok(()) => Ok(made),
+            Err(error) => {
+                drop(made);
+                // If it cannot be removed, it keeps WAL until that server is removed too.
+                let _ = upstream.drop_standby(&followed.name);
+                Err(error)
+            }
+        }
+    }
 
-/// Asks for a promotion with a file, as `pg_ctl promote` does. The server looks for it when its postmaster gets
-/// SIGUSR1. This works in all versions and needs no connection, of which there may be none left.
-pub(crate) fn request_promotion(home: &Home, account: &Account) -> Result<PathBuf, ServerError> {
-    write(home, PROMOTE_FILE, "", account)?;
-    Ok(home.data().join(PROMOTE_FILE))
+    /// Has this server follow another one from now on, and waits until it streams: a standby after a failover, or the
+    /// former primary after a switchover. It is restarted.
+    ///
+    /// # Errors
+    /// It does not stop or start; it has WAL that the other server has not, or cannot attach for another reason, with
+    /// the end of its log.
+    pub fn follow(&mut self, upstream: &Server, options: &StandbyOptions<'_>) -> Result<(), ServerError> {
+        let followed = Upstream::new(upstream, options)?;
+        make_slot(upstream, &followed.name)?;
+        self.end(&FAST_SHUTDOWN)?;
+        self.about.upstream = Some(followed.clone());
+        write_role(&self.claim.home, &self.about, &self.account)?;
+        self.launch()?;
+        self.await_streaming(upstream, &followed)
+    }
+
+    fn start_standby(
+        &self,
+        made: &mut Server,
+        upstream: &Server,
+        followed: &Upstream,
+        options: &StandbyOptions<'_>,
+    ) -> Result<(), ServerError> {
+        let to = (&made.claim.home, &made.about, options);
+        copy((self, &self.about), upstream, to, &made.account)?;
+        if self.claim.home.file(home::CERTIFICATE).exists() {
+            tls::make(&made.claim.home, &made.account)?;
+        }
+        made.stop.check()?;
+        made.launch()?;
+        made.await_streaming(upstream, followed)
+    }
+
+    fn await_streaming(&mut self, upstream: &Server, followed: &Upstream) -> Result<(), ServerError> {
+        let refused = |error: ConnectError| ServerError::Standby {
+            name: followed.name.clone(),
+            reason: error.to_string(),
+        };
+        let mut session = upstream.session(SUPERUSER).map_err(refused)?;
+        let stop = self.stop.clone();
+        let streams = await_streaming(&mut session, followed, || self.is_running() && !stop.is_set())?;
+        stop.check()?;
+        if streams { Ok(()) } else { Err(launch::not_attached(followed, self.log_tail())) }
+    }
+
+    /// Releases the WAL that this server keeps for a standby of that name, which must have ended.
+    ///
+    /// # Errors
+    /// The server does not answer; the standby is still attached.
+    pub fn drop_standby(&self, name: &str) -> Result<(), ServerError> {
+        let refused =
+            |error: ConnectError| ServerError::Standby { name: name.to_owned(), reason: error.to_string() };
+        let mut session = self.session(SUPERUSER).map_err(refused)?;
+        drop_slot(&mut session, name)
+    }
+
+    /// Whether it is a standby that was not promoted.
+    pub fn is_standby(&self) -> bool {
+        recovery::is_standby(&self.claim.home)
+    }
+
+    /// Its name as a standby; `None` if it was made as a primary.
+    pub fn standby_name(&self) -> Option<&str> {
+        self.about.upstream.as_ref().map(|upstream| upstream.name.as_str())
+    }
 }
 
 /// How `synchronous_standby_names` chooses among standbys.
@@ -382,6 +396,8 @@ pub fn synchronous_standby_names(
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::version::Wanted;
 
@@ -406,11 +422,11 @@ mod tests {
     #[test]
     fn a_standby_takes_the_settings_of_its_primary_but_not_its_place_and_its_standbys() {
         let setting = |name: &str| Setting { name: name.to_owned(), value: "1".to_owned() };
-        let inherited = ["port", "max_connections", "synchronous_standby_names"].map(setting).into();
-        let about = Description::new("18.6".to_owned(), PathBuf::new(), String::new(), inherited);
+        let of_primary = ["port", "max_connections", "synchronous_standby_names"].map(setting).into();
+        let about = Description::new("18.6".to_owned(), PathBuf::new(), String::new(), of_primary);
         let own = vec![("hot_standby".to_owned(), "off".to_owned())];
         let options = StandbyOptions { settings: own, ..StandbyOptions::new("one") };
-        let all = settings(&about, &options);
+        let all = inherited(&about, &options);
         let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["max_connections", RETRY.0, "hot_standby", "hot_standby"]);
         assert_eq!(all.last().unwrap().1, "on");

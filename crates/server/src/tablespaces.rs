@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::ServerError;
 use crate::account::Account;
-use crate::home::Home;
 
 /// Prefix of the private directories in other places.
 const PREFIX: &str = "pgmeter-tablespace-";
@@ -37,7 +36,7 @@ impl Tablespace {
 /// Creates the directories: next to the data, or in the given directories.
 pub(crate) fn make_directories(
     wanted: &[(String, Option<PathBuf>)],
-    home: &Home,
+    home: &Path,
     account: &Account,
 ) -> Result<Vec<Tablespace>, ServerError> {
     let mut made = Vec::new();
@@ -56,12 +55,12 @@ pub(crate) fn make_directories(
 fn make_directory(
     number: usize,
     place: Option<&Path>,
-    home: &Home,
+    home: &Path,
     account: &Account,
 ) -> Result<PathBuf, ServerError> {
     let directory = match place {
         None => {
-            let beside = home.directory.join(format!("tablespace-{number}"));
+            let beside = home.join(format!("tablespace-{number}"));
             let made = DirBuilder::new().mode(0o700).create(&beside);
             made.map_err(ServerError::io("create the directory", &beside))?;
             beside

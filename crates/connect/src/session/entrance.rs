@@ -48,11 +48,14 @@ fn enter<T>(target: &Target, extent: Extent, keep: fn(Session) -> T) -> Result<V
             Err(attempts) if !attempts.last().is_some_and(Attempt::ends_the_search) => {
                 wanted = SessionAttributes::Any;
             }
-            found => return found.map_err(|attempts| ConnectError::of_attempts(target, attempts)),
+            found => {
+                return found
+                    .map_err(|attempts| ConnectError::of_attempts(&target.user, &target.database, attempts));
+            }
         }
     }
     let found = entrance.search(wanted, extent, keep);
-    found.map_err(|attempts| ConnectError::of_attempts(target, attempts))
+    found.map_err(|attempts| ConnectError::of_attempts(&target.user, &target.database, attempts))
 }
 
 /// Encryption of one attempt.

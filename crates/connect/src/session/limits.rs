@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{Shutdown, shutdown};
 
+use super::lock_holders::first_words;
 use super::stream::Patience;
-use super::{CATALOGS_ALONE, CancelRequest, Session, WITHOUT_JIT, cancel_all};
+use super::{CancelRequest, Session, cancel_all};
 use crate::error::{Cause, ConnectError};
 use crate::lock_wait::{LockWait, LockWaitLimit, TOLD_AFTER, TellLockWait, in_words};
 use crate::target::Target;
@@ -41,11 +42,6 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 /// What changes the limit of a session, and why most statements reach it.
 const LIMIT_SETTING: &str = "PGMETER_CONTROL_TIMEOUT";
 const SILENT: &str = "the server did not answer";
-/// Words of a statement shown in messages: the rest may be long, and secret.
-const WORDS_SHOWN: usize = 3;
-/// Characters shown of each of these words: one may be a literal of any length.
-const WORD_SHOWN: usize = 30;
-
 /// State of the running statement.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -167,19 +163,6 @@ enum Look {
     Locked(LockWait),
 }
 
-/// The first words of a statement, for messages.
-pub(crate) fn first_words(sql: &str) -> String {
-    let mut words = String::new();
-    let sql = sql.strip_prefix(CATALOGS_ALONE).unwrap_or(sql);
-    let sql = sql.strip_prefix(WITHOUT_JIT).unwrap_or(sql);
-    for word in sql.split_whitespace().take(WORDS_SHOWN) {
-        let blank = if words.is_empty() { "" } else { " " };
-        words.push_str(blank);
-        words.extend(word.chars().take(WORD_SHOWN));
-    }
-    words
-}
-
 impl Session {
     /// Sets the limit of later statements; returns the previous one.
     pub fn set_statement_limit(&mut self, limit: StatementLimit) -> StatementLimit {
@@ -220,7 +203,7 @@ impl Session {
     }
 
     /// How long statements wait for locks that others want too.
-    pub(crate) fn patience(&self) -> crate::patience::Patience {
+    pub(crate) fn patience(&self) -> crate::lock_wait::Patience {
         self.target.patience
     }
 

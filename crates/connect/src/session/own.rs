@@ -1,9 +1,10 @@
 //! Settings for pgmeter's own statements, whatever the role, the database or the server sets. They end with a transaction,
 //! so that a pooler gets its connection back unchanged. All crates set them here.
 
+use std::time::Duration;
+
 use super::Session;
 use crate::error::ConnectError;
-use crate::patience::set_to;
 
 /// Time limits that could end pgmeter's own statements: pgmeter has limits of its own. Older servers do not have all of
 /// them, so the server chooses; the view of all settings would take it a millisecond. All names are those of the catalogs,
@@ -61,6 +62,11 @@ impl OwnSettings {
             Self::LimitsAndFormats => format!("{LIMITS}; {}", value_formats()),
         }
     }
+}
+
+/// The limit for waits for locks, as SET takes it.
+pub(crate) fn set_to(lock_timeout: Duration) -> String {
+    format!("lock_timeout = '{}ms'", lock_timeout.as_millis().clamp(1, i32::MAX as u128))
 }
 
 impl Session {

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Checked, Error, Fault, Faults, Place, nearest};
-use crate::generator::{ColumnNode, Description, Kind, bits, escape_copy, escape_csv, key_of, unit};
+use crate::generator::{ColumnNode, Description, Files, Kind, bits, escape_copy, escape_csv, key_of, unit};
 use crate::schema::{
     Cut, Judgement, Name, Order, Origins, Reference, Schema, find_text, loading_order, quoted,
 };
@@ -21,15 +21,6 @@ use columns::{Compiled, Surroundings, TableCompiler};
 use keys::Keys;
 
 pub use explanation::{ColumnSummary, Explanation};
-
-/// Files that directives name (`word=/file`, `file=glob`); the caller decides which may be read.
-pub trait Files {
-    /// Contents of the files that a path or a pattern with `*` and `?` names, in the order of their names.
-    ///
-    /// # Errors
-    /// A sentence: the file is not there, or may not be read.
-    fn read(&self, pattern: &str) -> Result<Vec<Vec<u8>>, String>;
-}
 
 /// No files: directives that name one are errors.
 #[derive(Clone, Copy, Debug, Default)]

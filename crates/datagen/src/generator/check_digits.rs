@@ -1,9 +1,9 @@
 //! From the settings of `luhn` and `ean` to numbers with a check digit: lengths and prefixes of the types of the extension
 //! isn. Used by `compile`; `text` writes the digits.
 
-use super::compile::Target;
 use super::node::Kind;
 use super::numbers::{Space, draw};
+use super::target::Target;
 use super::text::{CheckDigit, Checked as CheckedNumber, power};
 use crate::directive::Settings;
 use crate::error::Checked;

@@ -8,15 +8,16 @@ use super::address::Network;
 use super::calendar::UNITS;
 use super::check_digits::checked_number;
 use super::defaults::{self, Choice};
-use super::draw::{Draw, Lengths, key_of};
+use super::draw::{Draw, Lengths};
 use super::float::Distribution;
-use super::node::{FileMode, Float, Kind, Node, Operation, Words};
+use super::node::{FileMode, Float, Kind, Node, Operation, Part, Sequence, Words};
 use super::numbers::{Space, TimeUnit, decimal, draw, int, lengths, plain, span};
-use super::pattern::{self, Part, Sequence, character_set, unescaped};
+use super::pattern::{self, character_set, unescaped};
+use super::random_bits::key_of;
+use super::target::{Target, limit, scale};
 use super::text::{Chars, NumberFormat, Prefixed, digits_of};
 use crate::directive::{self, Setting, Settings, keys};
 use crate::error::{Checked, Fault, nearest};
-use crate::generation::Files;
 use crate::schema::{Bounds, Schema, TYPE_NAMES, Type};
 
 /// Nested macros; also the depth of the writers' calls.
@@ -28,28 +29,13 @@ const NODES_MAX: u32 = 10_000;
 /// Longest value in bytes; PostgreSQL's limit is 1 GB, but a row must fit into memory several times.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// What a generator is compiled for.
-#[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
-    /// Of the table.
-    pub rows: u64,
-    /// Key of the table, for draws that columns share.
-    pub table_key: u64,
-    /// Name of the column.
-    pub name: &'a str,
-    pub kind: &'a Type,
-    /// Name of the type in SQL.
-    pub type_name: &'a str,
-    pub bounds: &'a Bounds,
-    /// Directives that a CHECK constraint suggests.
-    pub hint: Option<&'a str>,
-    /// Every row must have its own value.
-    pub unique: bool,
-    /// A unique draw counts by default.
-    pub serial: bool,
-    /// First number of integers.
-    pub offset: i64,
-    pub depth: u32,
+/// Files that directives name (`word=/file`, `file=glob`); the caller decides which may be read.
+pub trait Files {
+    /// Contents of the files that a path or a pattern with `*` and `?` names, in the order of their names.
+    ///
+    /// # Errors
+    /// A sentence: the file is not there, or may not be read.
+    fn read(&self, pattern: &str) -> Result<Vec<Vec<u8>>, String>;
 }
 
 /// Compiles the columns of a schema.
@@ -565,32 +551,6 @@ fn float(name: &str, settings: &Settings, target: Target<'_>) -> Checked<Kind> {
     let distribution =
         Distribution::new(name, alpha, beta).map_err(|message| settings.fault("float", message))?;
     Ok(Kind::Float(Float { distribution, scale: scale(target.kind), limit: limit(target.kind) }))
-}
-
-/// Decimals of a type of numbers.
-pub(crate) fn scale(kind: &Type) -> Option<u32> {
-    match kind {
-        Type::Integer { .. } => Some(0),
-        Type::Numeric { digits } => digits.map(|(_, scale)| scale.clamp(0, 1000).unsigned_abs()),
-        Type::Money => Some(2),
-        _ => None,
-    }
-}
-
-/// Largest absolute value of a type of numbers.
-#[expect(clippy::cast_precision_loss, reason = "rounded down below")]
-pub(crate) fn limit(kind: &Type) -> f64 {
-    match kind {
-        // The cast rounds bigint's limit up.
-        Type::Integer { max } => (*max as f64).min(9.2e18),
-        Type::Numeric { digits: Some((precision, scale)) } => {
-            let power = |digits: i32| 10_f64.powi(digits.clamp(-300, 300));
-            power(precision.cast_signed().saturating_sub(*scale)) - power(scale.saturating_neg())
-        }
-        Type::Money => 9e16,
-        Type::Float => 3e38,
-        _ => 1e300,
-    }
 }
 
 fn time(name: &str, settings: &Settings, target: Target<'_>, key: u64) -> Checked<Kind> {

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::compile::{Target, limit, scale};
+use super::target::{Target, limit, scale};
 use crate::directive::{Settings, keys};
-use crate::schema::{Bounds, Limit, Type, TypeName};
+use crate::schema::{Bounds, JSON, Limit, Type, TypeName};
 
 /// The generator of a column that selects none.
 pub(crate) enum Choice<'a> {
@@ -248,9 +248,6 @@ const TYPES: [(&str, &str); 41] = [
     ("bigint_range", r"pattern='\[[1-4]\d{2},[5-9]\d{2}\)'"),
     ("semver", r"pattern='\d\.\d{1,2}\.\d{1,2}'"),
 ];
-
-/// Objects with a few fields.
-pub(crate) const JSON: &str = r#"pattern='\{"id": [:count:], "name": "[a-z]{4,10}", "active": (true|false), "score": \d\.\d{2}, "tags": \["[a-z]{3,6}", "[a-z]{3,6}"\]\}'"#;
 
 const WORDS: &str = "word=:the,of,and,to,in,is,for,that,with,as,water,time,house,small,market,paper,river,garden,morning,letter,number,people,music,window,light,story,travel,winter,summer,bread,stone,silver,engine,village,colour,simple,open,early,quiet,north,bridge,train,street,school,office,question,answer,history,nature,science sub=power alpha=2.0";
 

@@ -2,10 +2,11 @@
 //! choices as `compile`.
 
 use super::calendar::{write_date, write_timestamp};
-use super::compile::{Compiler, Target};
+use super::compile::Compiler;
 use super::defaults::{self, Choice};
 use super::draw::{Draw, Sub};
 use super::node::{Kind, Node};
+use super::target::Target;
 use crate::directive::{Settings, keys};
 use crate::schema::Type;
 

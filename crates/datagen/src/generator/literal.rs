@@ -88,7 +88,7 @@ pub(crate) fn write_decimal(out: &mut Vec<u8>, number: i64, decimals: u32) {
     if number < 0 {
         out.push(b'-');
     }
-    let unit = super::text::power(10, decimals);
+    let unit = 10_u64.saturating_pow(decimals);
     let number = number.unsigned_abs();
     padded(out, number / unit, 1);
     if decimals > 0 {

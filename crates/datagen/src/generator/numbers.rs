@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use super::calendar::{DAY_S, DAYS, read_date, read_time, read_timestamp};
-use super::compile::Target;
-use super::draw::{Draw, Lengths, SUBS, Sub, gcd, key_of, mix};
+use super::draw::{Draw, Lengths, SUBS, Sub, gcd};
 use super::node::Kind;
+use super::random_bits::{key_of, mix};
+use super::target::Target;
 use super::weighted::Weighted;
 use crate::directive::Settings;
 use crate::error::{Checked, nearest};

@@ -1,8 +1,9 @@
 //! Generators of words and digits: `string`, `chars`, `count`'s formats, check digits. `compile` makes them, `node` calls
 //! them.
 
-use super::draw::{Cell, Draw, Lengths, bits, mix, random};
+use super::draw::{Cell, Draw, Lengths};
 use super::literal::{integer, padded};
+use super::random_bits::{bits, mix, random};
 
 /// The generator `string`: `prefix_N_N_N`, cut to a length that depends on N.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //! The rows stand for their positions among the sorted values. A part of them stays in place, and the others are permuted
 //! among themselves, so the correlation of position and row is the part that stays. No earlier row is remembered.
 
-use super::draw::mix;
+use super::random_bits::mix;
 use crate::directive::Settings;
 use crate::error::Checked;
 

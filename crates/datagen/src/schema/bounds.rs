@@ -3,6 +3,8 @@
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 
+use super::names::plain;
+
 /// Permitted values of a column, as texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Bounds {
@@ -223,7 +225,7 @@ pub(super) fn bare(expression: &Expr) -> &Expr {
 
 pub(super) fn column(expression: &Expr) -> Option<String> {
     match bare(expression) {
-        Expr::Identifier(name) => Some(super::ddl::plain(name)),
+        Expr::Identifier(name) => Some(plain(name)),
         _ => None,
     }
 }

@@ -5,9 +5,10 @@ use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator, Value,
 };
 
+use super::Type;
 use super::bounds::{self, Bounds, bare};
 use super::checks::Condition;
-use super::{Column, Judgement, Type};
+use super::table::{Case, Cases, Column, Demand};
 use crate::description::CheckDescription;
 
 /// Most cases of a table: a product of alternatives can be large.
@@ -15,27 +16,6 @@ const CASES_MAX: usize = 512;
 
 /// Columns that one condition may count by num_nonnulls, if any subset of them is possible.
 const COUNTED_MAX: usize = 8;
-
-/// What a case requires from a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Demand {
-    Null,
-    NotNull,
-    /// One of these, as texts.
-    Values(Vec<String>),
-}
-
-/// Columns, each once, with what is required from them.
-pub(crate) type Case = Vec<(usize, Demand)>;
-
-/// The cases of a table, and the constraints that they meet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cases {
-    /// Empty: there are no such constraints.
-    pub list: Vec<Case>,
-    /// For the server, if the cases cannot be used.
-    pub met: Judgement,
-}
 
 /// A part of a condition.
 #[derive(Clone, Debug)]

@@ -10,7 +10,9 @@ use super::split::Piece;
 use super::tokens::Tokens;
 use super::{Column, Type};
 use crate::error::Place;
-use crate::generator::JSON;
+
+/// The directive for a JSON value: objects with a few fields.
+pub(crate) const JSON: &str = r#"pattern='\{"id": [:count:], "name": "[a-z]{4,10}", "active": (true|false), "score": \d\.\d{2}, "tags": \["[a-z]{3,6}", "[a-z]{3,6}"\]\}'"#;
 
 /// A fact about one column, whose name comes first.
 #[derive(Debug, PartialEq)]

@@ -11,6 +11,7 @@ use sqlparser::tokenizer::Token;
 use super::bounds::{self, Bounds};
 use super::changes::{self, Written};
 use super::column_type::{self, Type, TypeName};
+use super::names::plain;
 use super::partitions;
 use super::parts::Element;
 use super::split::Piece;
@@ -50,11 +51,6 @@ pub(crate) struct Objects {
     pub written: Vec<Written>,
     /// Whether a constraint requires more than the bounds of its columns say.
     pub has_other_conditions: bool,
-}
-
-/// A name as PostgreSQL stores it.
-pub(crate) fn plain(name: &Ident) -> String {
-    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }
 
 fn name_of(object: &ObjectName) -> Name {

@@ -2,12 +2,11 @@
 //! directives and places. What the generators may not meet exactly is noted for the server to judge.
 
 use super::bounds::Bounds;
-use super::cases::Cases;
 use super::checks::{Condition, is_usable};
 use super::ddl::add_unique;
 use super::{
-    Column, Described, ForeignKey, Judgement, Kept, Name, NamedType, Schema, Scope, Source, Table, Type,
-    TypeName, Unique, kinds, partitions, quoted, scopes, split,
+    Cases, Column, Described, ForeignKey, Judgement, Kept, Name, NamedType, Schema, Scope, Source, Table,
+    Type, TypeName, Unique, kinds, partitions, quoted, scopes, split,
 };
 use crate::description::{
     CheckDescription, Description, KeptRows, KeyDescription, Special, TableDescription, TypeDescription,

@@ -1,12 +1,19 @@
 //! Names of tables and types: as SQL writes them, as PostgreSQL stores them, and as users give them in directives and
 //! options.
 
+use sqlparser::ast::Ident;
+
 /// A name of a table or type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     /// `None` for the search path.
     pub schema: Option<String>,
     pub name: String,
+}
+
+/// A name as PostgreSQL stores it.
+pub(crate) fn plain(name: &Ident) -> String {
+    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }
 
 impl Name {

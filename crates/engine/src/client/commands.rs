@@ -12,7 +12,7 @@ use stats::Ending;
 use wire::TransactionStatus;
 
 use super::{Client, Phase, Step, Turn};
-use crate::abort::AbortCause;
+use crate::abort::{AbortCause, PIPELINE_REPETITIONS_MAX};
 use crate::driver::ShellAnswer;
 use crate::load::Load;
 use crate::tracer::{ClientEvent, ClientStep, Tracer};
@@ -20,9 +20,6 @@ use crate::tracer::{ClientEvent, ClientStep, Tracer};
 /// Maximum number of repetitions before the other clients of the worker act, so that a loop that does not wait for the
 /// server neither delays them nor prevents an interruption.
 const UNINTERRUPTED_MAX: u32 = 1000;
-
-/// Maximum number of repetitions in one pipeline: its commands are kept in memory until the server has read them.
-pub(crate) const PIPELINE_REPETITIONS_MAX: u32 = 100_000;
 
 /// What follows a command.
 enum Flow {

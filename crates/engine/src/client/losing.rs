@@ -7,10 +7,9 @@ use script::{Command, CommandKind, Sql};
 use stats::{Ending, Failure, LossCause};
 use wire::{ServerError, SqlState, TransactionStatus};
 
-use super::commits::may_commit;
-use super::{Client, Phase, Step, Turn};
+use super::{Client, Phase, Step, Turn, error_offset};
 use crate::abort::AbortCause;
-use crate::errors;
+use crate::statement_effects::may_commit;
 
 /// A lost connection of a client that will connect again.
 #[derive(Debug)]
@@ -132,7 +131,7 @@ impl Client {
         }
         let (load, command) = (turn.load, (self.script, self.command));
         let kind = turn.errors.kind(command, error.sqlstate, || {
-            (Box::new(error.clone()), errors::offset(load, command, error, script::SentAs::Numbered))
+            (Box::new(error.clone()), error_offset(load, command, error, script::SentAs::Numbered))
         });
         turn.errors.count(kind).failed += u64::from(!turn.warmup);
         turn.commands.fail(self.script, self.command);

@@ -5,9 +5,8 @@ use script::SentAs;
 use stats::{Ending, Failure};
 use wire::{ServerError, SqlState, TransactionStatus, frontend};
 
-use super::{Client, Phase, Step, Turn, sql_at};
+use super::{Client, Phase, Step, Turn, error_offset, sql_at};
 use crate::abort::AbortCause;
-use crate::errors;
 use stats::Protocol;
 
 use crate::plan::{Compatibility, Plan};
@@ -63,7 +62,7 @@ impl Client {
         };
         let load = turn.load;
         turn.errors.kind(command, error.sqlstate, || {
-            (Box::new(error.clone()), errors::offset(load, command, error, sent))
+            (Box::new(error.clone()), error_offset(load, command, error, sent))
         })
     }
 

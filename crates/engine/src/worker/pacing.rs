@@ -4,20 +4,11 @@
 use script::Random;
 use stats::{Limit, Timestamp};
 
-use super::sessions::ClientSlot;
+use super::slot::{ClientSlot, ScheduledTransaction};
 use crate::arrivals::{Arrival, Arrivals};
 use crate::load::Load;
 use crate::plan::Compatibility;
 use crate::timeline::Timeline;
-
-/// A transaction to run.
-#[derive(Clone, Debug)]
-pub(super) struct ScheduledTransaction {
-    pub(super) script: usize,
-    pub(super) arrival: Arrival,
-    /// Its own random stream, if it does not use the client's.
-    pub(super) draws: Option<Random>,
-}
 
 /// The next action of a free client.
 pub(super) enum Next {

@@ -11,6 +11,7 @@ use stats::{AttemptOutcome, OutageLog, Sample, Timestamp};
 use wire::{SqlState, StartupError};
 
 use super::sessions::Sessions;
+use super::slot::Out;
 use crate::client::READ_ONLY;
 use crate::driver::Driver;
 use crate::error::ConnectReason;
@@ -21,19 +22,6 @@ use crate::plan;
 pub(super) const RESPONSE_CHECK: Duration = Duration::from_millis(100);
 /// Pause before the next attempt if the server's queue of new connections is full.
 const QUEUE_FULL_WAIT: Duration = Duration::from_millis(2);
-
-/// Lost connections of one client.
-pub(super) struct Out {
-    /// For each link, whether its connection is lost.
-    lost: Vec<bool>,
-    /// The link of the attempt in progress.
-    attempt: Option<usize>,
-    /// Hosts that were tried in this round, and the number of the round, from 1.
-    tried: usize,
-    round: u32,
-    /// The first host of each round, in the order of the target.
-    first: usize,
-}
 
 /// The clients of a worker that connect again.
 pub(super) struct Reconnecting<'p> {

@@ -11,9 +11,10 @@ use stats::{Ending, Sample, Timestamp, Traffic};
 
 use super::commits::WaitingCommits;
 use super::health::Health;
-use super::pacing::{Next, Pacing, ScheduledTransaction};
+use super::pacing::{Next, Pacing};
 use super::reconnecting::Reconnecting;
-use super::sessions::{ClientSlot, Sessions};
+use super::sessions::Sessions;
+use super::slot::{ClientSlot, ScheduledTransaction};
 use super::{STOP_CHECK, Worker, WorkerOutcome};
 use crate::abort::{AbortCause, AbortedClient};
 use crate::arrivals::Arrival;

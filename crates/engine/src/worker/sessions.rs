@@ -12,8 +12,7 @@ use wire::StartupError;
 
 use super::STOP_CHECK;
 use super::context::ClientContext;
-use super::pacing::ScheduledTransaction;
-use super::reconnecting::Out;
+use super::slot::ClientSlot;
 use crate::client::Client;
 use crate::driver::{Driver, Event, Receive};
 use crate::error::{ConnectReason, EngineError};
@@ -33,32 +32,6 @@ pub(super) struct Sessions<'p, D> {
     pub(super) slots: Vec<ClientSlot>,
     pub(super) context: ClientContext<'p>,
     pub(super) connecting: ConnectQueue,
-}
-
-/// A client and the worker's state for it.
-pub(super) struct ClientSlot {
-    pub(super) client: Client,
-    /// The transaction to start when its timer fires or when it is connected.
-    pub(super) next: Option<ScheduledTransaction>,
-    /// The selected script, kept while arrivals are skipped.
-    pub(super) kept_script: Option<usize>,
-    /// It is done because no arrival was left; it takes a returned one.
-    pub(super) lacks_arrival: bool,
-    /// The current timer; other timers of this client are obsolete.
-    pub(super) timer: Option<Timestamp>,
-    /// Start of waiting for the connection of its next transaction.
-    pub(super) connecting_since: Option<Timestamp>,
-    /// The connections that it has lost and makes again; `connecting_since` is set, too.
-    pub(super) out: Option<Box<Out>>,
-    /// It is free and waits for the end of a pause.
-    pub(super) is_held: bool,
-    /// Number of transactions that count towards a limit per client.
-    pub(super) transactions: u64,
-    /// Number of transactions passed to the tracer.
-    pub(super) shown: u64,
-    /// Its transaction was scheduled in the warm-up.
-    pub(super) warmup: bool,
-    pub(super) active: bool,
 }
 
 /// Connections to make, and those in progress, by the driver's numbers.
@@ -87,25 +60,6 @@ impl From<ConnectFailure> for EngineError {
     fn from(failure: ConnectFailure) -> Self {
         let ConnectFailure { slot: _, link: _, client, address, reason } = failure;
         Self::Connect { client, address, reason }
-    }
-}
-
-impl ClientSlot {
-    fn new(client: Client) -> Self {
-        Self {
-            client,
-            next: None,
-            kept_script: None,
-            lacks_arrival: false,
-            timer: None,
-            connecting_since: None,
-            out: None,
-            is_held: false,
-            transactions: 0,
-            shown: 0,
-            warmup: false,
-            active: false,
-        }
     }
 }
 
@@ -166,7 +120,8 @@ impl ConnectQueue {
 
 impl<'p, D: Driver> Sessions<'p, D> {
     pub(super) fn new(load: &'p Load<'p>, share: &Share, driver: D) -> Self {
-        let slots: Vec<_> = share.clients.iter().map(|number| ClientSlot::new(load.client(number))).collect();
+        let slots: Vec<_> =
+            share.clients.iter().map(|number| ClientSlot::new(Client::new(number, load))).collect();
         Self { load, driver, slots, context: ClientContext::new(load), connecting: ConnectQueue::default() }
     }
 

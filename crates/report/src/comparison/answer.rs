@@ -10,7 +10,7 @@ use results::{
 
 use stats::comparison::confidence_of_agreement;
 
-use super::notes::is_merged;
+use super::notes::{is_merged, is_without_effect};
 use super::table::lacks_transactions;
 use super::{MOST, figures, names};
 use crate::figures::{TIE, fixed, percent};
@@ -29,10 +29,6 @@ pub(super) fn answer(record: &ComparisonRecord) -> String {
         format!(" {}{remedy}", wording::comparison_note(note))
     });
     std::iter::once(sentence(record)).chain(no_effects).collect()
-}
-
-pub(super) fn is_without_effect(note: &ComparisonNote) -> bool {
-    matches!(note, ComparisonNote::SettingWithoutEffect { .. })
 }
 
 /// *B is 4.2 % faster (95 %: +2.9 … +5.6), smallest detectable difference 1.1 %.*

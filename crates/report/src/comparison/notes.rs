@@ -1,9 +1,9 @@
 //! The notes of a comparison that follow from its figures: effects of the order, and metrics that some pairs or blocks
 //! lack. The sentences of the notes of its record are in `wording`.
 
-use results::{ComparedFigure, ComparedMetric, ComparisonRecord, MetricFinding, Percentile};
+use results::{ComparedFigure, ComparedMetric, ComparisonNote, ComparisonRecord, MetricFinding, Percentile};
 
-use super::{answer, effect, names};
+use super::{effect, names};
 use crate::figures::{TIE, percent};
 use crate::wording;
 
@@ -11,10 +11,14 @@ use crate::wording;
 pub(super) fn notes(record: &ComparisonRecord) -> Vec<String> {
     let effects = record.findings.iter().flat_map(|finding| not_negligible(record, finding));
     let lacking = record.findings.iter().filter_map(|finding| lacking(record, finding));
-    let of_record =
-        record.notes.iter().filter(|note| !answer::is_without_effect(note)).map(wording::comparison_note);
+    let of_record = record.notes.iter().filter(|note| !is_without_effect(note)).map(wording::comparison_note);
     let of_method = wording::notes_of_method(&record.method);
     effects.chain(lacking).chain(of_record).chain(of_method).collect()
+}
+
+/// Whether a note says that a setting cannot have an effect; the answer has it.
+pub(super) fn is_without_effect(note: &ComparisonNote) -> bool {
+    matches!(note, ComparisonNote::SettingWithoutEffect { .. })
 }
 
 fn not_negligible(record: &ComparisonRecord, finding: &MetricFinding) -> Vec<String> {

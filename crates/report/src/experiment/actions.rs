@@ -3,9 +3,8 @@
 
 use results::{ActionOutcome, ActionResult};
 
-use super::document::figure;
 use super::overview::Overview;
-use super::repeats::{Known, Repeated};
+use super::repeats::{Known, Repeated, figure};
 use super::{Metric, Quantity};
 use crate::document::{Block, Cell, Column, Table, Tone};
 use crate::figures::{asked_seconds, latency, plus_minus};

@@ -229,7 +229,8 @@ pub(super) fn cells(
         let asked_for = |run: &StoredRun| run.plan.as_ref().is_some_and(|plan| plan.rate_tps.is_some());
         let has_rate = of_cell().filter_map(Trial::complete_run).all(asked_for);
         let waits = mean_waits(of_cell().filter_map(Trial::complete_run));
-        let steps = steps::of_cell(of_cell());
+        let of_steps = of_cell().filter_map(|trial| Some((trial.repeat, trial.complete_steps()?)));
+        let steps = steps::of_cell(&of_steps.collect::<Vec<_>>());
         let host = of_cell().next().map_or(0, |trial| trial.host);
         let size = |of: fn(&TableSizes) -> f64| {
             let runs = of_cell().filter_map(|trial| Some((trial.repeat, trial.complete_run()?)));

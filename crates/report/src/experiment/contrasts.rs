@@ -3,27 +3,9 @@
 
 use super::cells::Cell;
 use super::metric::Metric;
-use super::overview::Overview;
+use super::overview::{Contrast, ContrastOfCell, Overview};
 use super::repeats::{Ratio, Repeated, Subtraction};
 use crate::prose::escaped_line;
-
-/// A named difference or ratio.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Contrast<T> {
-    pub(crate) name: String,
-    pub(crate) metric: Metric,
-    /// One, or one of each combination of the other factors.
-    pub(crate) cells: Vec<ContrastOfCell<T>>,
-}
-
-/// A cell beside another.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ContrastOfCell<T> {
-    pub(crate) cell: usize,
-    /// `None` if nothing is subtracted.
-    pub(crate) reference: Option<usize>,
-    pub(crate) value: T,
-}
 
 pub(super) fn differences(overview: &Overview, of_file: &[lab::Contrast]) -> Vec<Contrast<Subtraction>> {
     resolved(overview, of_file, |figure, reference| match reference {

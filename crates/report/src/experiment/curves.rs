@@ -4,6 +4,7 @@
 use results::{Interval, Record};
 
 use super::cells::Trial;
+use super::chart::Curve;
 use super::overview::Overview;
 use super::said::is_base;
 use crate::prose::enumerate;
@@ -21,14 +22,6 @@ pub struct CurveOfRun {
     pub store: usize,
     /// Its number in that store.
     pub run: i64,
-}
-
-/// The throughput of a cell over time.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Curve {
-    pub(crate) cell: usize,
-    /// Seconds, and succeeded transactions per second.
-    pub(crate) points: Vec<(f64, f64)>,
 }
 
 impl Overview {

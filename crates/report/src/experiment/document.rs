@@ -5,11 +5,10 @@ use results::StoredRun;
 use stats::Change;
 
 use super::cells::{Standing, Trial};
-use super::contrasts::{Contrast, ContrastOfCell};
 use super::effects::LevelEffect;
 use super::metric::Metric;
-use super::overview::Overview;
-use super::repeats::{Ratio, Repeated};
+use super::overview::{Contrast, ContrastOfCell, Overview};
+use super::repeats::{Ratio, Repeated, figure};
 use super::said::{
     IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, difference, is_base, limits_in_words,
     ratio, signs, top_waits,
@@ -17,7 +16,6 @@ use super::said::{
 use super::steps::StepFigures;
 use super::{Quantity, actions, drawn, goals, outages, query_sets};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents};
-use crate::figures::half_width;
 use crate::prose::{cut, escaped_line};
 use crate::queries::ROWS_MAX;
 use crate::wording;
@@ -233,19 +231,6 @@ fn lost(overview: &Overview, shown_max: usize) -> Vec<Block> {
     lost.truncate(shown_max);
     lost.extend((more > 0).then(|| format!("… and {more} more")));
     vec![Block::List(Tone::Plain, lost)]
-}
-
-/// A figure with its interval, if that is shown.
-pub(super) fn figure(figure: Option<&Repeated>, quantity: Quantity, with_interval: bool) -> Cell {
-    let Some(figure) = figure else { return Cell::default() };
-    let mut cell = Cell::figure(quantity, figure.mean);
-    let interval = figure.interval.filter(|_| with_interval && figure.mean > 0.0);
-    if let (crate::document::Content::Figure { plus_minus, .. }, Some((low, high))) =
-        (&mut cell.content, interval)
-    {
-        *plus_minus = Some(half_width(figure.mean, low, high) / figure.mean);
-    }
-    cell
 }
 
 fn ratio_cell(it: Option<Ratio>, if_none: &str) -> Cell {

@@ -2,11 +2,9 @@
 //! bars. Which cells a chart shows is decided in `chart`; `crate::chart` draws them.
 
 use super::cells::Cell;
-use super::chart::{Chart as CellChart, Line, Marks, Panel, Point as CellPoint};
-use super::curves::Curve;
+use super::chart::{Chart as CellChart, Curve, Line, Marks, Panel, Point as CellPoint, Stack};
 use super::overview::Overview;
 use super::said::{MARKS, top_waits, with_interval};
-use super::steps::Stack;
 use super::{Metric, Quantity, query_sets};
 use crate::chart::{Axis, Bar, BarGroup, Chart, Colour, Plot, Point, Series, Sign};
 use crate::document::{Block, Tone};

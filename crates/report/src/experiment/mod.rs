@@ -1,11 +1,13 @@
 //! A whole experiment, as it is shown: trials become cells, cells have figures with their uncertainty, charts have
 //! lines of cells. Pure: from what the store has and what the file says to strings and pictures; `cli` writes them.
-//! In reading order: `metric` has the figures of a trial, `repeats` the statistics over several, [`Overview`] is the
-//! whole, `steps` has the trials of timed steps, `query_sets` those of query sets, `chart` the cells of charts, `contrasts` the named ratios and
-//! differences, `effects` the effects of the factors, `concerns` the warnings, `said` the sentences. `document` makes
-//! the report of them, `drawn` its charts, `goals`, `actions` and `outages` what it says about these; `csv` and `json` are for programs. `status` has the state of an execution.
+//! `analysis` makes the [`Overview`]: `cells` and `steps` have the figures, and `charts`, `contrasts`, `effects` and
+//! `concerns` what follows from them. `said` has the sentences. `document` makes the report, with `drawn`, `goals`,
+//! `actions`, `outages` and `query_sets` for its parts; `csv` and `json` are for programs. `status` has the state of an
+//! execution.
 
 mod actions;
+
+mod analysis;
 
 mod outages;
 
@@ -27,6 +29,8 @@ mod query_sets;
 
 mod chart;
 
+mod charts;
+
 mod contrasts;
 
 mod curves;
@@ -34,6 +38,8 @@ mod curves;
 mod concerns;
 
 mod effects;
+
+mod effect_estimates;
 
 mod said;
 
@@ -61,4 +67,4 @@ pub(crate) use chart::Marks;
 pub(crate) use effects::{Effects, LevelEffect, OtherInteractions, is_within};
 pub(crate) use metric::Metric;
 pub(crate) use repeats::{Ratio, Repeated, ln_mean, quotient};
-pub(crate) use said::{MARKS, factor};
+pub(crate) use said::MARKS;

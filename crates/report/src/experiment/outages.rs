@@ -1,9 +1,9 @@
 //! The outages of an experiment's trials: lost connections, the longest time without a write, and the time until the load
 //! had recovered, of each combination with its interval over the repeats. Used by `document`.
 
-use super::document::figure;
+use super::Metric;
 use super::overview::Overview;
-use super::{Metric, Repeated};
+use super::repeats::{Repeated, figure};
 use crate::document::{Block, Cell, Column, Table, Tone};
 use crate::prose::{cut, escaped_line};
 

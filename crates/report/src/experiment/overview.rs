@@ -1,25 +1,17 @@
-//! An experiment for tables and charts: its factors, its cells with their figures, its trials. Made from the contents of
-//! the stores; the file, if it can be read, gives the order, the base and the charts.
+//! An experiment for tables and charts: its factors, its cells with their figures, its trials, and all that follows from
+//! them. `analysis` makes it.
 
 use std::collections::BTreeMap;
 
-use lab::{Combinations, Experiment, Order, Plan};
-use results::{Annotation, StoredExperiment, StoredRun};
+use results::{Annotation, StoredRun};
 
-use super::cells::{self, Cell, Factor, Standing, Trial};
-use super::chart::{self, Chart};
-use super::contrasts::{self, Contrast};
-use super::curves::Curve;
+use super::cells::{Cell, Factor, Standing, Trial};
+use super::chart::{Chart, Curve, Stack};
 use super::effects::Effects;
-use super::hosts::{self, FromStore, Host};
+use super::hosts::Host;
 use super::metric::Metric;
 use super::repeats::{Ratio, Repeated, Subtraction, quotient, ratio};
-use super::steps::{self, Stack, StepFigures};
-use crate::prose::escaped_line;
-
-/// A warning about experiments from several stores.
-const FILES_DIFFER: &str = "The files of the experiment differ between the stores. Order, base and charts are those of \
-                            the first store's file.";
+use super::steps::{self, StepFigures};
 
 /// A whole experiment.
 #[derive(Clone, Debug)]
@@ -54,7 +46,7 @@ pub struct Overview {
     pub(crate) repeats_are_blocks: bool,
     pub(crate) charts: Vec<Chart>,
     /// The factor along the axis of the first chart.
-    axis: Option<usize>,
+    pub(super) axis: Option<usize>,
     /// Charts of steps.
     pub(crate) stacks: Vec<Stack>,
     /// Throughput over time of some cells, if their records were read.
@@ -64,7 +56,7 @@ pub struct Overview {
     /// Named ratios of the file.
     pub(crate) ratios: Vec<Contrast<Ratio>>,
     /// Figures of the file's charts, differences and ratios.
-    subjects: Vec<Subject>,
+    pub(super) subjects: Vec<Subject>,
     /// Of a screening: effects within ± this share do not matter.
     pub(crate) screening_tolerance: Option<f64>,
     /// The effects of the factors on the main figure, then on others; empty without factors or figures.
@@ -86,89 +78,31 @@ pub(crate) enum Base {
 
 /// A figure that the file names, beside the main one.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-struct Subject {
-    metric: Metric,
+pub(super) struct Subject {
+    pub(super) metric: Metric,
     /// Whether a chart shows it; otherwise only a difference or a ratio is of it.
-    is_drawn: bool,
+    pub(super) is_drawn: bool,
+}
+
+/// A named difference or ratio.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Contrast<T> {
+    pub(crate) name: String,
+    pub(crate) metric: Metric,
+    /// One, or one of each combination of the other factors.
+    pub(crate) cells: Vec<ContrastOfCell<T>>,
+}
+
+/// A cell beside another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ContrastOfCell<T> {
+    pub(crate) cell: usize,
+    /// `None` if nothing is subtracted.
+    pub(crate) reference: Option<usize>,
+    pub(crate) value: T,
 }
 
 impl Overview {
-    /// An experiment from one store or several; `read` is its file, if that can be read.
-    ///
-    /// # Panics
-    /// If there is no store.
-    pub fn new(all: Vec<FromStore>, read: Option<(&Experiment, &Plan)>) -> Overview {
-        let file = read.map(|(file, _)| file);
-        let plan = read.map(|(_, plan)| plan);
-        let (hosts, host_factor) = (hosts::hosts(&all), hosts::factor_name(&all));
-        let ran_by_repeats = all.iter().all(FromStore::ran_by_repeats);
-        let order = file.map(|file| file.design.order);
-        let files_differ = all.windows(2).any(|pair| pair[0].stored.files != pair[1].stored.files);
-        let (first, trials) = hosts::merged(all, &hosts, host_factor);
-        let StoredExperiment { experiment, name, annotation, profile, started_at, files, .. } = first;
-        let factors = cells::factors(&trials, file);
-        let (cells, trials) = cells::cells(trials, &factors, host_factor, plan);
-        // If no trial is complete, only the file shows their kind.
-        let planned = plan.map_or([].as_slice(), |plan| plan.cells.as_slice());
-        let is_of_steps = trials.iter().any(|trial| trial.steps.is_some())
-            || planned.iter().any(|cell| !cell.configuration.steps.is_empty());
-        let base = match file.map(|file| file.design.base.as_slice()) {
-            None | Some([]) => Base::First,
-            Some(pairs) => Base::Levels(pairs.to_vec()),
-        };
-        let text = |of: fn(&Experiment) -> Option<&String>| file.and_then(of).map(|text| escaped_line(text));
-        let mut overview = Overview {
-            annotation,
-            title: escaped_line(file.map_or(&name, |file| &file.title)),
-            name: escaped_line(&name),
-            source: text(|file| file.source.as_ref()),
-            description: text(|file| file.description.as_ref()),
-            profile: escaped_line(&profile),
-            number: experiment,
-            started_at: escaped_line(&started_at),
-            store: hosts.iter().map(|host| host.option.as_str()).collect(),
-            host_factor: factors.iter().position(|factor| hosts.len() > 1 && factor.name == host_factor),
-            hosts,
-            files,
-            factors,
-            cells,
-            trials,
-            base,
-            is_of_steps,
-            repeats_are_blocks: order == Some(Order::Interleaved) && ran_by_repeats,
-            charts: Vec::new(),
-            axis: None,
-            stacks: Vec::new(),
-            curves: Vec::new(),
-            differences: Vec::new(),
-            ratios: Vec::new(),
-            subjects: Vec::new(),
-            screening_tolerance: file.and_then(screening_tolerance),
-            effects: Vec::new(),
-            concerns: Vec::new(),
-            builds: Vec::new(),
-        };
-        overview.find_bases();
-        let charts: &[lab::Chart] = file.map_or(&[], |file| &file.charts);
-        overview.charts = chart::charts(&overview, charts);
-        overview.stacks = steps::stacks(&overview, charts);
-        overview.axis = chart::axis(&overview, charts);
-        overview.find_previous();
-        if let Some(file) = file {
-            overview.differences = contrasts::differences(&overview, &file.differences);
-            overview.ratios = contrasts::ratios(&overview, &file.ratios);
-        }
-        let metrics = overview.metrics_of_effects().into_iter();
-        overview.effects = metrics.filter_map(|metric| Effects::of(&overview, plan, metric)).collect();
-        overview.subjects = file.map_or(Vec::new(), |file| overview.subjects_of(file));
-        overview.concerns = super::concerns::concerns(&overview, order);
-        if files_differ {
-            overview.concerns.insert(0, FILES_DIFFER.to_owned());
-        }
-        overview.builds = super::concerns::builds(&overview);
-        overview
-    }
-
     /// Whether its trials are of timed steps.
     pub(crate) fn has_steps(&self) -> bool {
         self.is_of_steps
@@ -254,38 +188,6 @@ impl Overview {
         self.axis.filter(|axis| self.factors[*axis].levels.len() >= LEVELS_MIN)
     }
 
-    fn find_previous(&mut self) {
-        let Some(axis) = self.ladder() else { return };
-        let previous = |cell: &Cell| {
-            (0..cell.levels[axis]?).rev().find_map(|level| self.cell_with(cell, &[(axis, level)]))
-        };
-        let previous: Vec<Option<usize>> = self.cells.iter().map(previous).collect();
-        self.cells.iter_mut().zip(previous).for_each(|(cell, previous)| cell.previous = previous);
-    }
-
-    /// Each cell's base: the cell with the base's levels, and its own levels of the other factors.
-    fn find_bases(&mut self) {
-        let fixed: Vec<(usize, usize)> = match (&self.base, self.cells.first()) {
-            (_, None) => return,
-            // Each host has its own first cell.
-            (Base::First, Some(first)) => (first.levels.iter().enumerate())
-                .filter(|(factor, _)| Some(*factor) != self.host_factor)
-                .filter_map(|(factor, level)| Some((factor, (*level)?)))
-                .collect(),
-            (Base::Levels(pairs), _) => pairs.iter().filter_map(|pair| self.level_named(pair)).collect(),
-        };
-        let base =
-            |(number, cell): (usize, &Cell)| self.cell_with(cell, &fixed).filter(|base| *base != number);
-        let bases: Vec<Option<usize>> = self.cells.iter().enumerate().map(base).collect();
-        self.cells.iter_mut().zip(bases).for_each(|(cell, base)| cell.base = base);
-        let Some(host_factor) = self.host_factor else { return };
-        let on_first_host = |cell: &Cell| {
-            if cell.host == 0 { None } else { self.cell_with(cell, &[(host_factor, 0)]) }
-        };
-        let same: Vec<Option<usize>> = self.cells.iter().map(on_first_host).collect();
-        self.cells.iter_mut().zip(same).for_each(|(cell, same)| cell.on_first_host = same);
-    }
-
     /// A factor and a level by their names.
     pub(super) fn level_named(&self, (name, label): &(String, String)) -> Option<(usize, usize)> {
         let factor = self.factors.iter().position(|factor| factor.name == *name)?;
@@ -349,23 +251,6 @@ impl Overview {
         self.cells.iter().any(|cell| cell.figure(metric).is_some_and(|figure| figure.mean > 0.0))
     }
 
-    /// Figures of charts, then those of differences and ratios.
-    fn subjects_of(&self, file: &Experiment) -> Vec<Subject> {
-        let drawn = file.charts.iter().map(|chart| (chart.y.as_str(), true));
-        let contrasts = file.differences.iter().chain(&file.ratios);
-        let contrasted = contrasts.map(|contrast| (contrast.metric.as_str(), false));
-        let mut subjects: Vec<Subject> = Vec::new();
-        for (name, is_drawn) in drawn.chain(contrasted) {
-            let Some(metric) = Metric::named(name) else { continue };
-            // If each transaction is one operation, operations are throughput.
-            let is_main = metric == self.main() || (metric == Metric::Operations && !self.has_batches());
-            if !is_main && subjects.iter().all(|known| known.metric != metric) {
-                subjects.push(Subject { metric, is_drawn });
-            }
-        }
-        subjects
-    }
-
     /// Whether a transaction of some cell has several operations.
     pub(crate) fn has_batches(&self) -> bool {
         let batched = |cell: &Cell| {
@@ -373,12 +258,5 @@ impl Overview {
             mean(Metric::Operations) > mean(Metric::Tps) * (1.0 + 1e-9)
         };
         self.cells.iter().any(batched)
-    }
-}
-
-fn screening_tolerance(file: &Experiment) -> Option<f64> {
-    match file.design.combinations {
-        Combinations::All => None,
-        Combinations::Screening { tolerance } => Some(tolerance),
     }
 }

@@ -6,9 +6,10 @@ use results::{AnswerCheck, QuerySetPlan, StepsRecord};
 use super::cells::Trial;
 use super::metric::Metric;
 use super::overview::Overview;
+use super::repeats::{self, Repeated};
 use super::steps::{self, StepFigures};
-use crate::document::{Banner, Block, Cell, Column, Content, Table, Tone};
-use crate::figures::{TIE, counted, half_width};
+use crate::document::{Banner, Block, Cell, Column, Table, Tone};
+use crate::figures::{TIE, counted, factor};
 use crate::metrics::Quantity;
 use crate::prose::{cut, enumerate, escaped_line, sentence};
 use crate::queries::{
@@ -283,8 +284,7 @@ fn classes(overview: &Overview, cells: &[usize], mut columns: Vec<Column>, names
     let row = |class: &&str| {
         let queries = names.iter().filter(|name| class_of(name) == *class).count();
         let figures = cells.iter().map(|cell| {
-            let note =
-                ratio(*cell, class).map_or(String::new(), |ratio| format!("×{TIE}{}", super::factor(ratio)));
+            let note = ratio(*cell, class).map_or(String::new(), |ratio| format!("×{TIE}{}", factor(ratio)));
             Cell::figure(Quantity::Microseconds, sum(*cell, class)).with_note(note)
         });
         [Cell::text(*class), Cell::figure(Quantity::Count, queries as f64)]
@@ -301,15 +301,9 @@ fn at_least(us: f64) -> String {
 }
 
 /// With its interval over the repeats; a bound if executions reached the limit.
-fn duration(step: &StepFigures, figure: &super::Repeated) -> Cell {
+fn duration(step: &StepFigures, figure: &Repeated) -> Cell {
     if step.is_bound {
         return Cell::text(at_least(figure.mean)).with_tone(Tone::Caution);
     }
-    let mut cell = Cell::figure(Quantity::Microseconds, figure.mean);
-    if let (Content::Figure { plus_minus, .. }, Some((low, high))) =
-        (&mut cell.content, figure.interval.filter(|_| figure.mean > 0.0))
-    {
-        *plus_minus = Some(half_width(figure.mean, low, high) / figure.mean);
-    }
-    cell
+    repeats::figure(Some(figure), Quantity::Microseconds, true)
 }

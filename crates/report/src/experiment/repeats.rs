@@ -1,7 +1,11 @@
-//! Statistics over the repeats of a combination: means, medians, intervals, ratios and differences of two combinations.
-//! The functions are pure; `overview` chooses the figures.
+//! Statistics over the repeats of a combination: means, medians, intervals, ratios and differences of two combinations,
+//! and a figure with its interval in a table. The functions are pure; `overview` chooses the figures.
 
 use stats::{CONFIDENCE, SampleMean};
+
+use crate::document::Cell;
+use crate::figures::half_width;
+use crate::metrics::Quantity;
 
 /// A figure over the repeats of a combination.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +35,14 @@ impl Repeated {
         let interval = mean.interval(CONFIDENCE).map(|(low, high)| (low.max(0.0), high));
         Some(Repeated { values, mean: mean.mean, median, interval })
     }
+}
+
+/// The cell of a table with a figure, and with its interval if that is shown.
+pub(super) fn figure(figure: Option<&Repeated>, quantity: Quantity, with_interval: bool) -> Cell {
+    let Some(figure) = figure else { return Cell::default() };
+    let interval = figure.interval.filter(|_| with_interval && figure.mean > 0.0);
+    let share = interval.map(|(low, high)| half_width(figure.mean, low, high) / figure.mean);
+    Cell::figure_with_interval(quantity, figure.mean, share)
 }
 
 /// A figure of a combination, by its presence in the complete trials.

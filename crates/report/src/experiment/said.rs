@@ -6,7 +6,7 @@ use super::overview::{Base, Overview};
 use super::repeats::{Ratio, Repeated, Subtraction};
 use super::steps::StepFigures;
 use super::{Marks, Metric, Quantity};
-use crate::figures::{TIE, counted, fixed, percent, plus_minus};
+use crate::figures::{TIE, counted, factor, percent, plus_minus};
 use crate::prose::enumerate;
 use crate::wording::wait_name;
 
@@ -66,18 +66,6 @@ pub(crate) fn difference(quantity: Quantity, difference: &Subtraction) -> (Strin
     (signed(difference.value), bounds.unwrap_or_default())
 }
 
-/// A ratio without its sign: `1.04`, `63.1`.
-pub(crate) fn factor(value: f64) -> String {
-    match value {
-        value if value >= 1e6 || (value < 1e-3 && value > 0.0) => format!("{value:.1e}"),
-        value if value >= 100.0 => fixed(value, 0),
-        value if value >= 10.0 => fixed(value, 1),
-        value if value < 0.01 && value > 0.0 => fixed(value, 4),
-        value if value < 0.1 && value > 0.0 => fixed(value, 3),
-        value => fixed(value, 2),
-    }
-}
-
 /// Columns of ratios.
 pub(crate) const RATIO_TO_BASE: &str = "ratio to the base";
 pub(crate) const RATIO_TO_PREVIOUS: &str = "ratio to the step before";
@@ -91,12 +79,6 @@ pub(crate) fn top_waits(cell: &Cell, shown_max: usize) -> String {
     let told = waits
         .map(|wait| format!("{} {}", wait_name(&wait.event_type, &wait.event), percent(wait.share, 1.0)));
     told.collect::<Vec<_>>().join(", ")
-}
-
-/// `throughput` to `Throughput`; abbreviations stay.
-pub(crate) fn titled(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 impl Overview {

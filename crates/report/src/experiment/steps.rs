@@ -1,16 +1,14 @@
-//! Trials of timed steps: each step of a cell over its repeats, and the bars that stack them. A step that a trial takes
-//! several times counts there with its mean, so that repeats stay what intervals are over.
+//! Trials of timed steps: each step of a cell over its repeats. A step that a trial takes several times counts there with
+//! its mean, so that repeats stay what intervals are over.
 
 use std::collections::HashSet;
 
 use results::{StepResult, StepTime, StepsRecord};
 
-use super::cells::Trial;
 use super::metric::Metric;
-use super::overview::Overview;
 use super::repeats::{Known, Repeated};
 use crate::prose::escaped_line;
-use crate::queries::{ROWS_MAX, class_of, is_first};
+use crate::queries::is_first;
 
 /// A step of a cell.
 #[derive(Clone, Debug)]
@@ -30,16 +28,6 @@ pub(crate) struct StepFigures {
     pub(crate) times: usize,
     /// Whether one of these is in the duration.
     pub(crate) is_bound: bool,
-}
-
-/// A chart of bars, one of each cell, of which each step is a part.
-#[derive(Clone, Debug)]
-pub(crate) struct Stack {
-    pub(crate) title: String,
-    pub(crate) metric: Metric,
-    pub(crate) steps: Vec<String>,
-    /// Cell, and a figure of each step; 0 where it is not known.
-    pub(crate) rows: Vec<(usize, Vec<f64>)>,
 }
 
 type Figure = fn(&StepTime) -> Option<f64>;
@@ -84,16 +72,14 @@ fn is_cpu_whole(record: &StepsRecord) -> bool {
     record.streams.len() <= 1
 }
 
-/// The steps of a cell's complete trials, in the order in which they are taken.
-pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFigures> {
-    let trials: Vec<(u32, &StepsRecord)> =
-        trials.filter_map(|trial| Some((trial.repeat, trial.complete_steps()?))).collect();
+/// The steps of a cell, from repeat and record of its complete trials, in the order in which they are taken.
+pub(super) fn of_cell<'r>(trials: &[(u32, &'r StepsRecord)]) -> Vec<StepFigures> {
     let has_cpu = trials.iter().all(|(_, record)| is_cpu_whole(record));
     let names = distinct(trials.iter().flat_map(|(_, record)| &record.steps).map(|step| step.name.as_str()));
     let step = |(place, name): (usize, &str)| {
         let all = || {
             let of_trial =
-                |(repeat, record): &(u32, &'a StepsRecord)| Some((*repeat, record.step(name, place)?));
+                |(repeat, record): &(u32, &'r StepsRecord)| Some((*repeat, record.step(name, place)?));
             trials.iter().filter_map(of_trial)
         };
         let figure = |of: Figure| Known::of(all().map(|(repeat, step)| (repeat, mean(step, of))));
@@ -116,47 +102,6 @@ pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFi
         }
     };
     names.into_iter().enumerate().map(step).collect()
-}
-
-/// How long everything took, and what else the file wants to see by steps.
-pub(super) fn stacks(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Stack> {
-    let asked = of_file.iter().filter(|chart| super::chart::is_by_step(chart));
-    let mut asked: Vec<(Metric, Option<String>)> = asked
-        .filter_map(|chart| Some((Metric::named(&chart.y)?, chart.title.as_deref().map(escaped_line))))
-        .collect();
-    if !asked.iter().any(|(metric, _)| *metric == Metric::Duration) {
-        asked.insert(0, (Metric::Duration, None));
-    }
-    let stacks = asked.into_iter().map(|(metric, title)| stack(overview, metric, title));
-    stacks.filter(|stack| !stack.rows.is_empty()).collect()
-}
-
-fn stack(overview: &Overview, metric: Metric, title: Option<String>) -> Stack {
-    let names = distinct(overview.cells.iter().flat_map(|cell| &cell.steps).map(|step| step.name.as_str()));
-    let has_classes = names.len() > ROWS_MAX;
-    let steps = distinct(names.into_iter().map(|name| part_of(name, has_classes)));
-    let place = |part: &str| steps.iter().position(|step| *step == part);
-    let row = |(number, cell): (usize, &super::Cell)| {
-        let mut parts = vec![0.0; steps.len()];
-        for step in &cell.steps {
-            if let (Some(place), Some(figure)) =
-                (place(part_of(&step.name, has_classes)), step.figure(metric))
-            {
-                parts[place] += figure.mean;
-            }
-        }
-        (number, parts)
-    };
-    let cells = overview.cells.iter().enumerate().filter(|(_, cell)| !cell.steps.is_empty());
-    let rows = cells.map(row).collect();
-    let title = title.unwrap_or_else(|| super::said::titled(metric.title_of_steps()));
-    let steps = steps.into_iter().map(str::to_owned).collect();
-    Stack { title, metric, steps, rows }
-}
-
-/// The part of a bar to which a step belongs: of many steps, its class.
-fn part_of(name: &str, has_classes: bool) -> &str {
-    if has_classes { class_of(name) } else { name }
 }
 
 /// Each name once, in the order in which they come.
@@ -190,8 +135,6 @@ impl StepFigures {
         }
     }
 }
-
-impl Stack {}
 
 #[cfg(test)]
 mod tests {

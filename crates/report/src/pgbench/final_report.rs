@@ -3,20 +3,9 @@
 
 use results::{Counts, Limit, Plan, Record};
 
-use super::Columns;
 use super::c_numbers::{fixed, milliseconds, plain, thousandths};
-use super::script_report;
-
-/// Options of the report that the plan does not contain.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct Presentation {
-    /// Failures by kind (`--failures-detailed`).
-    pub failures_detailed: bool,
-    /// Statistics per command of each script (`-r`).
-    pub report_per_command: bool,
-    /// Progress was shown (`-P`): the average latency then covers succeeded transactions only.
-    pub progress: bool,
-}
+use super::counts::{average_and_deviation, ended, endings, percent};
+use super::{Columns, Presentation, script_report};
 
 /// The report: several lines, each with its line end.
 pub fn final_report(record: &Record, presentation: &Presentation) -> String {
@@ -42,16 +31,6 @@ pub fn final_report(record: &Record, presentation: &Presentation) -> String {
 
 const MILLISECONDS_PER_MICROSECOND: f64 = 0.001;
 const MILLISECONDS_PER_SECOND: f64 = 1e3;
-
-/// Number of transactions that pgbench counts: excludes those unfinished at the end of the run.
-pub(super) fn ended(counts: &Counts) -> u64 {
-    counts.succeeded + counts.failed + counts.skipped
-}
-
-/// A percentage, without the percent sign.
-pub(super) fn percent(part: u64, whole: u64) -> String {
-    thousandths(100.0 * part as f64 / whole as f64)
-}
 
 /// The parameters, up to the number of transactions.
 fn asked(record: &Record) -> String {
@@ -88,27 +67,6 @@ fn asked(record: &Record) -> String {
     out
 }
 
-/// Numbers of failed, retried and skipped transactions, one prefixed line each.
-pub(super) fn endings(prefix: &str, counts: &Counts, columns: &Columns) -> String {
-    let share = |what: &str, number: u64| {
-        format!("{prefix}number of {what}: {number} ({}%)\n", percent(number, ended(counts)))
-    };
-    let mut out = share("failed transactions", counts.failed);
-    if columns.failures_detailed {
-        out += &share("serialization failures", counts.failures.serialization);
-        out += &share("deadlock failures", counts.failures.deadlock);
-        out += &share("other failures", counts.failures.other);
-    }
-    if columns.retries {
-        out += &share("transactions retried", counts.retried);
-        out += &format!("{prefix}total number of retries: {}\n", counts.retries);
-    }
-    if columns.skipped() {
-        out += &share("transactions skipped", counts.skipped);
-    }
-    out
-}
-
 /// The latency lines. Without an option that requires latencies, the average is computed from the total time of all
 /// clients.
 fn latency(record: &Record, presentation: &Presentation, columns: &Columns) -> String {
@@ -130,11 +88,6 @@ fn latency(record: &Record, presentation: &Presentation, columns: &Columns) -> S
         out += &format!("rate limit schedule lag: avg {average} (max {max}) ms\n");
     }
     out
-}
-
-pub(super) fn average_and_deviation(prefix: &str, latency_us: &results::Latency) -> String {
-    let (average, deviation) = (milliseconds(latency_us.mean), milliseconds(latency_us.stddev));
-    format!("{prefix}latency average = {average} ms\n{prefix}latency stddev = {deviation} ms\n")
 }
 
 /// Connection time, and the rate with or without it.

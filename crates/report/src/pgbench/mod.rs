@@ -6,6 +6,8 @@
 
 use results::Plan;
 
+mod counts;
+
 mod final_report;
 
 mod script_report;
@@ -23,11 +25,22 @@ mod c_numbers;
 mod tracer;
 
 pub use aggregate_log::AggregateLog;
-pub use final_report::{Presentation, final_report};
+pub use final_report::final_report;
 pub use log_files::{LogFiles, LogOptions, OnLogError, Sampler, WorkerLog};
 pub use progress::{ProgressClock, ProgressMeter, progress_line};
 pub use tracer::{ClientMessages, LogFault, TracerMaker, tracer_without_log, tracers};
 pub use transaction_log::{LogFormat, transaction_line};
+
+/// Options of the report that the plan does not contain.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Presentation {
+    /// Failures by kind (`--failures-detailed`).
+    pub failures_detailed: bool,
+    /// Statistics per command of each script (`-r`).
+    pub report_per_command: bool,
+    /// Progress was shown (`-P`): the average latency then covers succeeded transactions only.
+    pub progress: bool,
+}
 
 /// Optional parts of a line; they depend on the options of the run only.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use results::{CommandSummary, Record, ScriptSummary};
 
 use super::c_numbers::{fixed, milliseconds, plain};
-use super::final_report::{average_and_deviation, ended, endings};
+use super::counts::{average_and_deviation, ended, endings};
 use super::{Columns, Presentation};
 
 /// Prefix of the lines of one script.

@@ -9,8 +9,7 @@ use super::comparison::{Compared, ComparedSet, QueryRatio};
 use super::figures::QueryFigures;
 use super::tables::titles;
 use crate::document::{Block, Cell, Column, Table, Tone};
-use crate::experiment::factor;
-use crate::figures::{TIE, count};
+use crate::figures::{TIE, count, factor};
 use crate::metrics::Quantity;
 
 /// Most queries that have a row each.

@@ -8,7 +8,6 @@ use stats::{CONFIDENCE, RegressionVerdict, SampleMean};
 
 use super::QueryRun;
 use super::figures::{Durations, Figure, QueryFigures, SetFigures, geometric_mean, total};
-use super::regressions::ratio_of;
 use crate::experiment::{ln_mean, quotient};
 use crate::prose::escaped_line;
 use crate::run::of_servers;
@@ -91,6 +90,15 @@ impl Certainty {
             (true, true) => None,
         }
     }
+
+    /// In JSON and CSV.
+    pub(super) fn bound_name(self) -> Option<&'static str> {
+        match self {
+            Certainty::Exact => None,
+            Certainty::AtLeast => Some("at_least"),
+            Certainty::AtMost => Some("at_most"),
+        }
+    }
 }
 
 impl QueryRatio {
@@ -100,6 +108,14 @@ impl QueryRatio {
         let ratio = quotient(&base.us, &other.us, false)?;
         let interval = ratio.interval.filter(|_| base.has_interval() && other.has_interval());
         Some(QueryRatio { value: ratio.value, interval, certainty, regression: None })
+    }
+
+    /// Of a query whose sets were executed in turns; `None` without a sequence, or if both sides reached the limit.
+    pub(super) fn in_turns(query: &QueryRegression) -> Option<QueryRatio> {
+        let [a, b] = query.is_limited;
+        let (value, interval) = (query.result.ratio?, query.result.interval);
+        let regression = Some(query.result.verdict);
+        Some(QueryRatio { value, interval, certainty: Certainty::of(a, b)?, regression })
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
@@ -186,7 +202,7 @@ impl<'a> Compared<'a> {
         let Some(regressions) = &self.regressions else { return };
         let [a, b] = self.sets.as_mut_slice() else { return };
         for query in &regressions.queries {
-            let ratio = ratio_of(query).filter(|ratio| ratio.certainty == Certainty::Exact);
+            let ratio = QueryRatio::in_turns(query).filter(|ratio| ratio.certainty == Certainty::Exact);
             let sides = a.figures.later_mut(&query.query).zip(b.figures.later_mut(&query.query));
             let Some((ratio, (of_a, of_b))) = ratio.zip(sides) else { continue };
             let Some((ln_a, ln_b)) = ln_mean(&of_a.us).zip(ln_mean(&of_b.us)) else { continue };
@@ -262,15 +278,17 @@ impl<'a> Compared<'a> {
     fn add_ratios_in_turns(&mut self) {
         let (Some(regressions), [_, b]) = (&self.regressions, self.sets.as_mut_slice()) else { return };
         let find = |name: &String| regressions.queries.iter().find(|query| query.query == *name);
-        b.ratios = self.names.iter().map(|name| find(name).and_then(ratio_of)).collect();
+        b.ratios = self.names.iter().map(|name| find(name).and_then(QueryRatio::in_turns)).collect();
         // Of the same queries as the geometric means.
         let counted: Vec<&QueryRegression> =
             self.names.iter().filter(|name| !self.left_out.contains(name)).filter_map(find).collect();
         let is_limited = |side: usize| counted.iter().any(|query| query.is_limited[side]);
         let certainty = Certainty::of(is_limited(0), is_limited(1));
         let is_counted = |ratio: &QueryRatio| certainty.is_some() || ratio.certainty == Certainty::Exact;
-        let of_queries: Vec<_> =
-            counted.iter().filter_map(|query| Some((*query, ratio_of(query).filter(is_counted)?))).collect();
+        let of_queries: Vec<_> = counted
+            .iter()
+            .filter_map(|query| Some((*query, QueryRatio::in_turns(query).filter(is_counted)?)))
+            .collect();
         b.is_without_limited = certainty.is_none();
         b.ratio = mean_in_turns(&of_queries, certainty.unwrap_or(Certainty::Exact));
     }

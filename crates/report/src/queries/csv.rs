@@ -4,7 +4,7 @@
 use super::QueryRun;
 use super::comparison::{Compared, ComparedSet, QueryRatio};
 use super::figures::QueryFigures;
-use super::json::{QueryJson, bound_name};
+use super::json::QueryJson;
 use crate::csv::{inert, quoted};
 
 const COLUMNS: [&str; 39] = [
@@ -117,6 +117,6 @@ fn line(
         known(ratio.map(|ratio| ratio.value)),
         known(low),
         known(high),
-        known(ratio.and_then(|ratio| bound_name(ratio.certainty))),
+        known(ratio.and_then(|ratio| ratio.certainty.bound_name())),
     ]
 }

@@ -5,7 +5,7 @@ use results::{AnswerCheck, Status, StreamResult};
 use serde::Serialize;
 
 use super::QueryRun;
-use super::comparison::{Certainty, Compared, ComparedSet, QueryRatio};
+use super::comparison::{Compared, ComparedSet, QueryRatio};
 use super::figures::{Figure, QueryFigures};
 use super::regressions::RegressionsJson;
 use super::{plans, said};
@@ -256,7 +256,7 @@ impl<'a> QueryJson<'a> {
 impl From<QueryRatio> for RatioJson {
     fn from(QueryRatio { value, interval, certainty, .. }: QueryRatio) -> RatioJson {
         let (low, high) = interval.unzip();
-        RatioJson { ratio: value, low, high, bound: bound_name(certainty) }
+        RatioJson { ratio: value, low, high, bound: certainty.bound_name() }
     }
 }
 
@@ -264,14 +264,5 @@ impl<'a> From<&'a StreamResult> for StreamJson<'a> {
     fn from(StreamResult { stream, started_us, duration_us, order }: &'a StreamResult) -> StreamJson<'a> {
         let [started_ms, duration_ms] = [started_us, duration_us].map(|us| ms(*us as f64));
         StreamJson { stream: *stream, started_ms, duration_ms, order }
-    }
-}
-
-/// In JSON and CSV.
-pub(super) fn bound_name(certainty: Certainty) -> Option<&'static str> {
-    match certainty {
-        Certainty::Exact => None,
-        Certainty::AtLeast => Some("at_least"),
-        Certainty::AtMost => Some("at_most"),
     }
 }

@@ -5,7 +5,7 @@ use results::{QueryRegression, Regressions};
 use serde::Serialize;
 use stats::{FALSE_DISCOVERY_RATE, RegressionVerdict};
 
-use super::comparison::{Certainty, Compared, QueryRatio};
+use super::comparison::{Compared, QueryRatio};
 use super::{said, tables};
 use crate::document::{Banner, Block, Cell, Column, Table, Tone};
 use crate::figures::{TIE, as_asked, counted};
@@ -52,24 +52,16 @@ pub(super) fn answer(regressions: &Regressions) -> Banner {
 /// The sentence of one query.
 pub(crate) fn sentence(regressions: &Regressions, query: &QueryRegression) -> String {
     let verdict = verdict_name(query.result.verdict);
-    let ratio = ratio_of(query).map_or(String::new(), |ratio| {
+    let ratio = QueryRatio::in_turns(query).map_or(String::new(), |ratio| {
         format!(": {} {}", said::ratio(&ratio), said::bounds(&ratio)).trim_end().to_owned()
     });
     format!("{verdict} on B by more than {}{ratio}", limit(regressions))
 }
 
-/// `None` without a sequence, or if both sides reached the limit.
-pub(super) fn ratio_of(query: &QueryRegression) -> Option<QueryRatio> {
-    let [a, b] = query.is_limited;
-    let (value, interval) = (query.result.ratio?, query.result.interval);
-    let regression = Some(query.result.verdict);
-    Some(QueryRatio { value, interval, certainty: Certainty::of(a, b)?, regression })
-}
-
 /// The ratio of a query if it is slower.
 pub(super) fn slower_on_b(regressions: &Regressions, query: &str) -> Option<QueryRatio> {
     let found = regressions.queries.iter().find(|found| found.query == query)?;
-    (found.result.verdict == RegressionVerdict::Slower).then(|| ratio_of(found)).flatten()
+    (found.result.verdict == RegressionVerdict::Slower).then(|| QueryRatio::in_turns(found)).flatten()
 }
 
 pub(super) fn section(compared: &Compared<'_>) -> Vec<Block> {
@@ -94,7 +86,7 @@ pub(super) fn section(compared: &Compared<'_>) -> Vec<Block> {
             RegressionVerdict::NotSlower => Tone::Plain,
             RegressionVerdict::Undecided => Tone::Caution,
         };
-        let ratio = ratio_of(query);
+        let ratio = QueryRatio::in_turns(query);
         let ratio = ratio.map_or_else(Cell::default, |ratio| {
             Cell::text(said::ratio(&ratio)).with_note(said::bounds(&ratio))
         });
@@ -146,7 +138,7 @@ struct RegressionJson<'a> {
 impl<'a> From<&'a Regressions> for RegressionsJson<'a> {
     fn from(regressions: &'a Regressions) -> RegressionsJson<'a> {
         let query = |query: &'a QueryRegression| {
-            let ratio = ratio_of(query);
+            let ratio = QueryRatio::in_turns(query);
             let (low, high) = ratio.and_then(|ratio| ratio.interval).unzip();
             RegressionJson {
                 query: &query.query,
@@ -158,7 +150,7 @@ impl<'a> From<&'a Regressions> for RegressionsJson<'a> {
                 ratio: ratio.map(|ratio| ratio.value),
                 low,
                 high,
-                bound: ratio.and_then(|ratio| super::json::bound_name(ratio.certainty)),
+                bound: ratio.and_then(|ratio| ratio.certainty.bound_name()),
                 sequences: query.sequences,
                 p_slower: query.result.p_slower,
                 p_not_slower: query.result.p_not_slower,

@@ -7,8 +7,7 @@ use results::{AnswerCheck, QuerySetPlan, Status};
 
 use super::comparison::{Certainty, Compared, ComparedSet, QueryRatio};
 use super::figures::{Figure, QueryFigures};
-use crate::experiment::factor;
-use crate::figures::{TIE, asked_latency, count, counted, latency};
+use crate::figures::{TIE, asked_latency, count, counted, factor, latency};
 use crate::metrics::Quantity;
 use crate::prose::{enumerate, escaped_line, sentence};
 

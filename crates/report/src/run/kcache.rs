@@ -3,11 +3,12 @@
 
 use results::{BlockSources, Record, StatementCounters};
 
-use super::server::QUERY_LEN_MAX;
 use crate::document::{Block, Cell, Column, Table, Tone};
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
 
+/// Characters of a statement that are shown.
+pub(super) const QUERY_LEN_MAX: usize = 160;
 const MICROSECONDS_PER_MILLISECOND: f64 = 1e3;
 
 /// What the kernel counted of a statement; figures are means of a call.

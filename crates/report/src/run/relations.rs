@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::{Index, Record, Relation, Relations, StatementPlace};
 
 use super::Run;
-use super::settings::Setting;
 use crate::document::{Block, Cell, Column, Table, Tone};
 use crate::figures::{count, counted};
 use crate::metrics::Quantity;
@@ -18,6 +17,9 @@ const DEFINITION_LENGTH_MAX: usize = 160;
 const ROWS_RATIO_MIN: f64 = 1.1;
 /// Statements that are named.
 const PLACES_MAX: usize = 5;
+
+/// Of what runs differ in: what it is, and its value in each run.
+pub(super) type Difference = (String, Vec<String>);
 
 /// The tables and their indexes, and the statements of which they are not known.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
@@ -84,7 +86,7 @@ fn shown(definition: &str) -> String {
 }
 
 /// What differs of the tables that all runs use; empty if a run does not know its tables.
-pub(super) fn differences(runs: &[Run<'_>]) -> Vec<Setting> {
+pub(super) fn differences(runs: &[Run<'_>]) -> Vec<Difference> {
     let known = runs.iter().map(|run| run.record.relations.as_ref());
     let Some(known) = known.collect::<Option<Vec<&Relations>>>() else { return Vec::new() };
     let Some((first, others)) = known.split_first() else { return Vec::new() };
@@ -100,20 +102,19 @@ pub(super) fn differences(runs: &[Run<'_>]) -> Vec<Setting> {
 }
 
 /// What differs of one table in several runs.
-fn of_one_table(tables: &[&Relation]) -> Vec<Setting> {
+fn of_one_table(tables: &[&Relation]) -> Vec<Difference> {
     let name = tables.first().map(|table| escaped_line(table.name.as_str())).unwrap_or_default();
     let facts: Vec<BTreeMap<String, String>> = tables.iter().map(|table| facts(table)).collect();
     let labels: BTreeSet<&String> = facts.iter().flat_map(BTreeMap::keys).collect();
     let row = |label: &String, values: Vec<String>| {
         let differs = values.windows(2).any(|pair| pair[0] != pair[1]);
-        let values = values.into_iter().map(Some).collect();
-        differs.then(|| Setting { name: label.clone(), values, differs })
+        differs.then(|| (label.clone(), values))
     };
     let of_label = |label: &String| {
         let values = facts.iter().map(|of_run| of_run.get(label).map_or("none".to_owned(), Clone::clone));
         row(label, values.collect())
     };
-    let mut rows: Vec<Setting> = labels.into_iter().filter_map(of_label).collect();
+    let mut rows: Vec<Difference> = labels.into_iter().filter_map(of_label).collect();
     let estimates: Option<Vec<u64>> = tables.iter().map(|table| table.rows).collect();
     if let Some(estimates) = estimates {
         let least = estimates.iter().min().copied().unwrap_or(0) as f64;
@@ -173,25 +174,20 @@ mod tests {
         }
     }
 
-    fn differing(tables: &[&Relation]) -> Vec<(String, Vec<String>)> {
-        let row = |setting: Setting| (setting.name, setting.values.into_iter().flatten().collect());
-        of_one_table(tables).into_iter().map(row).collect()
-    }
-
     #[test]
     fn an_index_that_only_one_run_had_is_named_with_its_definition() {
         let definition = "CREATE INDEX t_id ON public.t USING btree (id)";
         let (before, after) = (table(Some(1_000), &[]), table(Some(1_050), &[("public.t_id", definition)]));
         let expected = ("index public.t_id".to_owned(), vec!["none".to_owned(), definition.to_owned()]);
-        assert_eq!(differing(&[&before, &after]), [expected]);
-        assert_eq!(differing(&[&before, &before]), []);
+        assert_eq!(of_one_table(&[&before, &after]), [expected]);
+        assert_eq!(of_one_table(&[&before, &before]), []);
     }
 
     #[test]
     fn tables_of_other_sizes_and_options_differ() {
         let before = table(Some(1_000), &[]);
         let after = Relation { options: Some("fillfactor=90".into()), ..table(Some(2_000), &[]) };
-        let names: Vec<String> = differing(&[&before, &after]).into_iter().map(|(name, _)| name).collect();
+        let names: Vec<String> = of_one_table(&[&before, &after]).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["storage parameters of public.t", "rows of public.t"]);
     }
 }

@@ -6,7 +6,7 @@ use results::{
     WaitShare, Waits,
 };
 
-use super::kcache;
+use super::kcache::{self, QUERY_LEN_MAX};
 use super::warnings::event_detail;
 use crate::document::{Block, Cell, Column, Fact, Table, Tone};
 use crate::figures::{
@@ -236,9 +236,6 @@ pub(crate) fn ceilings(ceilings: &[Ceiling]) -> Vec<Block> {
     let table = (!rows.is_empty()).then(|| Block::Table(Table { columns, rows, ..Table::default() }));
     headed("Nearest limits", table)
 }
-
-/// Characters of a statement that are shown.
-pub(super) const QUERY_LEN_MAX: usize = 160;
 
 /// A statement as pg_stat_statements counted it; figures are means of a call.
 pub(super) struct StatementFigures {

@@ -49,7 +49,12 @@ fn of_the_plan(runs: &[Run<'_>]) -> Vec<Setting> {
 pub(crate) fn settings(runs: &[Run<'_>]) -> Vec<Setting> {
     let environments: Vec<&Environment> = runs.iter().map(|run| &run.record.environment).collect();
     let settings = of_servers(&environments);
-    of_the_plan(runs).into_iter().chain(relations::differences(runs)).chain(settings).collect()
+    let of_tables = relations::differences(runs).into_iter().map(|(name, values)| Setting {
+        name,
+        values: values.into_iter().map(Some).collect(),
+        differs: true,
+    });
+    of_the_plan(runs).into_iter().chain(of_tables).chain(settings).collect()
 }
 
 /// Those of the servers alone.

@@ -7,63 +7,14 @@ mod client;
 mod repository;
 #[cfg(test)]
 mod tests;
-mod unpack;
 
-use std::fmt;
 use std::path::PathBuf;
 
 use client::{Client, Failure, Network, Request};
 use repository::{Missing, Release, Repository};
-pub(crate) use unpack::{UNPACKED_LIMIT_BYTES, XZ_MEMORY_LIMIT_KIB, unpack};
 
-use crate::cache::{Cache, Locked, platform};
+use crate::cache::{Cache, FetchProgress, Locked, platform};
 use crate::{Checksum, ServerError, Wanted, digests};
-
-/// Progress of a download.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FetchProgress {
-    /// Another process is downloading into the same cache; this one waits for it.
-    Waiting,
-    /// Looking up the available versions.
-    Locating {
-        /// The requested version.
-        wanted: String,
-    },
-    /// Downloading an archive.
-    Downloading {
-        /// What it is: `PostgreSQL 18.6`, or the name of a file.
-        what: String,
-        /// Bytes so far.
-        bytes: u64,
-        /// Total bytes, if the server reports them.
-        total: Option<u64>,
-    },
-    /// Verified; unpacking into the cache.
-    Unpacking {
-        /// As in `Downloading`.
-        what: String,
-    },
-    /// The programs are in the cache.
-    Done {
-        /// The downloaded version.
-        version: String,
-    },
-}
-
-impl fmt::Display for FetchProgress {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FetchProgress::Waiting => {
-                out.write_str("waiting for another pgmeter process to finish downloading")
-            }
-            FetchProgress::Locating { wanted } => write!(out, "looking up the newest PostgreSQL {wanted}"),
-            FetchProgress::Downloading { what, .. } => write!(out, "downloading {what}"),
-            FetchProgress::Unpacking { what } => write!(out, "unpacking {what}"),
-            FetchProgress::Done { version } => write!(out, "PostgreSQL {version} is in the cache"),
-        }
-    }
-}
 
 /// Downloads the newest matching version into the cache and returns its directory of programs.
 pub(crate) fn fetch(

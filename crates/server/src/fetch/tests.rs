@@ -13,6 +13,7 @@ use ureq::tls::Certificate;
 use super::client::{Client, Network, Request, proxy};
 use super::*;
 use crate::digests::hexadecimal;
+use crate::unpack::unpack;
 
 /// Longer than any answer takes; only what never comes lasts so long.
 const PATIENCE: Duration = Duration::from_secs(60);

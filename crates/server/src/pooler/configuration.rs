@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::{PoolerListens, PoolerOptions, PoolerProgram, RULES, USERS};
 use crate::ServerError;
+use crate::access::SUPERUSER;
 use crate::home::{self, Home};
-use crate::launch::SUPERUSER;
 
 /// Prepared statements that are kept by default, as in PgBouncer 1.24 and newer.
 const PREPARED_STATEMENTS: u32 = 200;

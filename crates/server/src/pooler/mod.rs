@@ -19,10 +19,11 @@ use std::time::Duration;
 use connect::{ConnectError, Environment, Overrides, Session, resolve};
 use stats::PoolMode;
 
+use crate::access::SUPERUSER;
 use crate::account::Account;
 use crate::files::{create, open_to_append};
-use crate::home::{self, Home};
-use crate::launch::{SUPERUSER, quoted, tail};
+use crate::home::{self, Home, POOLER_PREFIX};
+use crate::launch::{quoted, tail};
 use crate::patience::{StopFlag, wait_for};
 use crate::process::{POOLER_SHUTDOWN, POOLER_SHUTDOWN_SINCE_QUIT, end_child};
 use crate::{Server, ServerError};
@@ -33,8 +34,6 @@ pub use program::{PoolerProgram, PoolerVersion, find_pooler};
 use configuration::Configuration;
 pub(crate) use program::NAME as PROGRAM_NAME;
 
-/// Prefix of the directories of poolers in a server's home.
-pub(crate) const DIRECTORY_PREFIX: &str = "pooler-";
 /// Its configuration; private because it names the server's socket.
 const CONFIGURATION: &str = "pgbouncer.ini";
 /// Users with their passwords.
@@ -146,7 +145,7 @@ impl Server {
         account: &Account,
     ) -> Result<Pooler, ServerError> {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let directory = home.file(&format!("{DIRECTORY_PREFIX}{}-{number}", std::process::id()));
+        let directory = home.file(&format!("{POOLER_PREFIX}{}-{number}", std::process::id()));
         let log = directory.with_extension(&LOG_SUFFIX[1..]);
         let port = self.pooler_port(options.listens)?;
         let configuration = Configuration {
@@ -331,16 +330,6 @@ impl Pooler {
         let _ = fs::remove_file(self.socket_directory.join(format!(".s.PGSQL.{}", self.port)));
         Ok(())
     }
-}
-
-/// The directories of poolers in a home.
-pub(crate) fn directories(home: &Home) -> Vec<PathBuf> {
-    let entries = fs::read_dir(&home.directory).into_iter().flatten().flatten();
-    let is_pooler = |entry: &fs::DirEntry| {
-        entry.file_type().is_ok_and(|kind| kind.is_dir())
-            && entry.file_name().to_str().is_some_and(|name| name.starts_with(DIRECTORY_PREFIX))
-    };
-    entries.filter(is_pooler).map(|entry| entry.path()).collect()
 }
 
 /// What cannot be removed now is removed with the server's home.

@@ -9,9 +9,9 @@ use super::Run;
 use crate::abort::{AbortCause, AbortedClient};
 use crate::client::Loss;
 use crate::driver::Driver;
-use crate::worker::pacing::ScheduledTransaction;
 use crate::worker::reconnecting::{RESPONSE_CHECK, attempt_outcome};
-use crate::worker::sessions::{ClientSlot, ConnectFailure};
+use crate::worker::sessions::ConnectFailure;
+use crate::worker::slot::{ClientSlot, ScheduledTransaction};
 
 impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// Connects a client for one transaction, while the other clients continue. Without a rate the transaction is

@@ -9,7 +9,7 @@ use crate::driver::Driver;
 use crate::plan::Compatibility;
 use crate::timeline::Timeline;
 use crate::tracer::{ClientEvent, CommitEvent, CommitReply};
-use crate::worker::sessions::ClientSlot;
+use crate::worker::slot::ClientSlot;
 
 impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     pub(super) fn abort(&mut self, slot: usize, aborted: AbortedClient, now: Timestamp) {

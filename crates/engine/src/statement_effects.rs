@@ -1,11 +1,12 @@
-//! Whether statements may commit: decides if a transaction whose connection was lost has failed or is unknown. Reads only
-//! the first words of each statement, and assumes that a statement commits where these do not exclude it. Pure.
+//! The effects that statements may have, by their first words: whether they commit, which decides if a transaction whose
+//! connection was lost has failed or is unknown, and whether they write. A statement is assumed to commit where its words
+//! do not exclude it. Pure.
 
 use script::{StatementWord, statement_words};
 
 /// Whether the server may have committed something if it has executed these statements. `in_block`: they were sent within
 /// a transaction block.
-pub(super) fn may_commit<'s>(statements: impl Iterator<Item = &'s [u8]>, in_block: bool) -> bool {
+pub(crate) fn may_commit<'s>(statements: impl Iterator<Item = &'s [u8]>, in_block: bool) -> bool {
     let mut in_block = in_block;
     for words in statements.flat_map(statement_words) {
         match effect(&words) {

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use super::draw::{Cell, bits};
-use super::node::Node;
-use super::weighted::Combinations;
+use super::Node;
+use crate::generator::draw::Cell;
+use crate::generator::random_bits::bits;
+use crate::generator::weighted::Combinations;
 
 /// A column's generator with the enumeration of its unique values.
 #[derive(Clone, Debug)]

@@ -1,17 +1,22 @@
 //! A compiled generator: writes the value of one draw. Values do not depend on each other, and writing allocates nothing
 //! but the growth of the buffer.
 
+mod column;
+mod sequence;
+
 use std::io::Write as _;
 use std::sync::Arc;
 
 use super::address::{Network, hex, write_mac};
 use super::calendar::{write_date, write_interval, write_time, write_timestamp};
-use super::column::ColumnNode;
-use super::draw::{Cell, Draw, Lengths, Sub, bits, random, unit};
+use super::draw::{Cell, Draw, Lengths, Sub};
 use super::float::Distribution;
 use super::literal::{integer, quote_element, write_decimal};
-use super::pattern::Sequence;
+use super::random_bits::{bits, random, unit};
 use super::text::{Chars, Checked, NumberFormat, Prefixed, digits_of};
+
+pub(crate) use column::{CaseValue, ColumnCases, ColumnNode, Rank};
+pub(crate) use sequence::{Part, Sequence};
 
 /// A generator with the settings that all have.
 #[derive(Clone, Debug)]
