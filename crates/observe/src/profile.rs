@@ -18,7 +18,7 @@ pub(crate) const NAME: &str = "pg_wait_sampling";
 
 /// Counts by process, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct WaitReading {
     /// Counts of the benchmark's existing backends, by event.
     mine: BTreeMap<u32, BTreeMap<WaitEvent, u64>>,
     /// Total counts of all other processes.
@@ -36,10 +36,10 @@ pub(crate) fn sql(schema: &str, mine: &str) -> String {
     )
 }
 
-impl Reading {
+impl WaitReading {
     /// Parses rows of [`sql`].
-    pub(crate) fn of(rows: &[Row]) -> Reading {
-        let mut reading = Reading::default();
+    pub(crate) fn of(rows: &[Row]) -> WaitReading {
+        let mut reading = WaitReading::default();
         for row in rows {
             let number = |column: usize| row.get(column).and_then(|text| text.parse::<u64>().ok());
             let Some((pid, count)) = number(0).and_then(|pid| u32::try_from(pid).ok()).zip(number(3)) else {
@@ -66,9 +66,9 @@ impl Reading {
 
     /// Activity of the backends since `before`; `lived_share` is the share of that time for which they existed. `None`
     /// if the number of samples is unknown.
-    pub(crate) fn since(&self, before: &Reading, lived_share: f64) -> Option<Growth> {
+    pub(crate) fn since(&self, before: &WaitReading, lived_share: f64) -> Option<WaitGrowth> {
         let looks_at_all = self.looks_since(before)?;
-        let mut growth = Growth { looks: scaled(looks_at_all, lived_share), ..Growth::default() };
+        let mut growth = WaitGrowth { looks: scaled(looks_at_all, lived_share), ..WaitGrowth::default() };
         let mut waited = Vec::new();
         for (pid, counts) in &self.mine {
             let known = before.mine.get(pid);
@@ -96,7 +96,7 @@ impl Reading {
     }
 
     /// Number of samples of each backend: a process is counted at most once per sample, and some always wait.
-    fn looks_since(&self, before: &Reading) -> Option<u64> {
+    fn looks_since(&self, before: &WaitReading) -> Option<u64> {
         let grown = |later: u64, earlier: u64| later.checked_sub(earlier).unwrap_or(later);
         let others =
             self.others.iter().filter_map(|(pid, &later)| Some(grown(later, *before.others.get(pid)?)));
@@ -109,7 +109,7 @@ impl Reading {
 
 /// Activity of backends between two readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Growth {
+pub(crate) struct WaitGrowth {
     /// Number of samples of each backend.
     looks: u64,
     /// Number of samples by activity.
@@ -118,7 +118,7 @@ pub(crate) struct Growth {
     pub(crate) was_reset: bool,
 }
 
-impl Growth {
+impl WaitGrowth {
     /// Replaces the observer's samples of the same time. Those provide what the counts lack: the ratio of idle backends
     /// to those idle in a transaction and, with several scripts, the assignment to scripts.
     pub(crate) fn instead_of(self, own: &Tally, matcher: &Matcher) -> Tally {
@@ -135,17 +135,17 @@ mod tests {
     /// Counts of one backend.
     type Counted<'a> = &'a [((&'a str, &'a str), u64)];
 
-    fn reading(mine: &[(u32, Counted<'_>)], others: &[(u32, u64)]) -> Reading {
+    fn reading(mine: &[(u32, Counted<'_>)], others: &[(u32, u64)]) -> WaitReading {
         let counts = |counts: Counted<'_>| {
             counts.iter().map(|&(doing, count)| (owned(doing), count)).collect::<BTreeMap<_, _>>()
         };
-        Reading {
+        WaitReading {
             mine: mine.iter().map(|&(pid, of)| (pid, counts(of))).collect(),
             others: others.iter().copied().collect(),
         }
     }
 
-    fn grown(before: &Reading, after: &Reading, lived_share: f64) -> (u64, Vec<(String, u64)>) {
+    fn grown(before: &WaitReading, after: &WaitReading, lived_share: f64) -> (u64, Vec<(String, u64)>) {
         let growth = after.since(before, lived_share).expect("it was looked");
         (growth.looks, growth.doing.into_iter().map(|((_, event), count)| (event, count)).collect())
     }
@@ -194,6 +194,6 @@ mod tests {
     fn where_it_was_not_looked_nothing_is_known() {
         let still = reading(&[(1, &[(SYNC, 50)])], &[(7, 1000)]);
         assert_eq!(still.since(&still, 1.0), None);
-        assert_eq!(still.since(&Reading::default(), 1.0), None);
+        assert_eq!(still.since(&WaitReading::default(), 1.0), None);
     }
 }

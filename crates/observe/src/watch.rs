@@ -17,7 +17,7 @@ use crate::difference;
 use crate::events::{Events, Vacuuming};
 use crate::probe::{IoWorkers, Server};
 use crate::processes::{self, Process};
-use crate::profile::{self, Reading};
+use crate::profile::{self, WaitReading};
 use crate::scripts::Matcher;
 use crate::series::{Series, Snapshot, figures};
 use crate::session::ObserverSession;
@@ -106,7 +106,7 @@ pub(crate) struct Watch {
     /// For the live display.
     recent_waits: RecentWaits,
     /// Time and values of the last reading of pg_wait_sampling; `None` if it is not used.
-    profile: Option<(f64, Reading)>,
+    profile: Option<(f64, WaitReading)>,
     profile_was_reset: bool,
 }
 
@@ -383,13 +383,13 @@ impl Watch {
     }
 
     /// Includes counts of exited backends, which the extension keeps.
-    fn read_profile(&mut self) -> Option<Reading> {
+    fn read_profile(&mut self) -> Option<WaitReading> {
         let schema = self.server.profile.as_deref()?;
         let known = self.profile.iter().flat_map(|(_, reading)| reading.backends());
         let known: String = known.map(|pid| format!(" union select {pid}")).collect();
         let mine = format!("{}{known}", self.server.clients);
         let rows = self.server.session.rows(&profile::sql(schema, &mine)).ok()?;
-        Some(Reading::of(&rows))
+        Some(WaitReading::of(&rows))
     }
 
     /// Replaces the samples by the counts of pg_wait_sampling. If a reading fails, the next one covers its stretch.

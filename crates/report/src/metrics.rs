@@ -103,7 +103,7 @@ pub(crate) enum Source {
 }
 
 /// A row of the table.
-pub(crate) struct Row {
+pub(crate) struct MetricRow {
     pub(crate) metric: Metric,
     /// In CSV and JSON, where something else says that it is of a latency or of one transaction.
     pub(crate) name: &'static str,
@@ -209,8 +209,8 @@ const fn row(
     quantity: Quantity,
     definition: &'static str,
     source: Source,
-) -> Row {
-    Row {
+) -> MetricRow {
+    MetricRow {
         metric,
         name,
         column: name,
@@ -224,20 +224,20 @@ const fn row(
     }
 }
 
-impl Row {
-    const fn short(self, short: &'static str) -> Row {
-        Row { short, ..self }
+impl MetricRow {
+    const fn short(self, short: &'static str) -> MetricRow {
+        MetricRow { short, ..self }
     }
 
-    const fn key(self, key: &'static str) -> Row {
-        Row { key: Some(key), ..self }
+    const fn key(self, key: &'static str) -> MetricRow {
+        MetricRow { key: Some(key), ..self }
     }
 }
 
 /// A figure of the response times.
 macro_rules! latency {
     ($metric:expr, $name:literal, $label:literal, $title:literal, $definition:literal, $of:expr) => {
-        Row {
+        MetricRow {
             column: concat!("response_", $name, "_us"),
             label: $label,
             short: $label,
@@ -249,7 +249,7 @@ macro_rules! latency {
 /// A mean of a transaction on the server.
 macro_rules! cost {
     ($metric:expr, $name:literal, $label:literal, $quantity:expr, $definition:literal, $of:expr) => {
-        Row {
+        MetricRow {
             column: concat!($name, "_per_transaction"),
             label: $label,
             title: concat!($label, " per transaction"),
@@ -260,7 +260,7 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [Row; 73] = {
+pub(crate) const METRICS: [MetricRow; 73] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps};
     [
@@ -429,7 +429,7 @@ impl Metric {
     }
 
     /// Those of a distribution of times.
-    pub(crate) fn of_latency() -> impl Iterator<Item = (&'static Row, fn(&Latency) -> f64)> {
+    pub(crate) fn of_latency() -> impl Iterator<Item = (&'static MetricRow, fn(&Latency) -> f64)> {
         METRICS.iter().filter_map(|row| match row.source {
             Source::Latency(of) => Some((row, of)),
             Source::Run(_) | Source::PerTransaction(_) | Source::Steps => None,
@@ -437,13 +437,14 @@ impl Metric {
     }
 
     /// Those of a run as a whole that are not of its files' making.
-    pub(crate) fn of_run() -> impl Iterator<Item = &'static Row> {
-        let is_of_run = |row: &&Row| matches!(row.source, Source::Run(_)) && row.metric != Metric::Operations;
+    pub(crate) fn of_run() -> impl Iterator<Item = &'static MetricRow> {
+        let is_of_run =
+            |row: &&MetricRow| matches!(row.source, Source::Run(_)) && row.metric != Metric::Operations;
         METRICS.iter().filter(is_of_run)
     }
 
     /// Those that are means of a transaction on the server.
-    pub(crate) fn of_transaction() -> impl Iterator<Item = &'static Row> {
+    pub(crate) fn of_transaction() -> impl Iterator<Item = &'static MetricRow> {
         METRICS.iter().filter(|row| row.metric.is_of_transaction())
     }
 
@@ -453,7 +454,7 @@ impl Metric {
     }
 
     // Each has its row in the place of its number; a test sees to it.
-    pub(crate) fn row(self) -> &'static Row {
+    pub(crate) fn row(self) -> &'static MetricRow {
         &METRICS[self as usize]
     }
 
@@ -503,7 +504,7 @@ impl Metric {
 /// The table for the manual, in Markdown.
 pub fn metrics_reference() -> String {
     let mut out = "| CSV and JSON | in experiments | unit | definition |\n|---|---|---|---|\n".to_owned();
-    for Row { name, column, key, quantity, definition, source, .. } in &METRICS {
+    for MetricRow { name, column, key, quantity, definition, source, .. } in &METRICS {
         let name = match source {
             Source::Latency(_) => format!("`response_{name}_us`"),
             Source::PerTransaction(_) | Source::Run(_) | Source::Steps if name == column => {

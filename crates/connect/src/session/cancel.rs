@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use wire::{CancelKey, frontend};
 
-use super::stream::{Patience, Stream};
+use super::stream::{ReadPatience, Stream};
 use crate::address::Address;
 use crate::error::{Cause, ConnectError, in_words};
 use crate::transport::Transport;
@@ -36,7 +36,7 @@ pub struct CancelRequest<'a> {
 /// Sends a cancel request for the session with this key, over a connection with the session's transport. The protocol
 /// has no answer, so the effect is unknown.
 pub fn cancel(address: &Address, transport: &Transport, key: &CancelKey) -> Result<(), ConnectError> {
-    let patience = Patience::of(Some(CANCEL_LIMIT));
+    let patience = ReadPatience::of(Some(CANCEL_LIMIT));
     send(CancelRequest { address, transport, key }, patience).map_err(|cause| {
         let reason = match cause {
             Cause::Io(error) => in_words(&error),
@@ -51,7 +51,7 @@ pub fn cancel(address: &Address, transport: &Transport, key: &CancelKey) -> Resu
 /// a silent server does not delay others, and none after `limit`. Returns the number of requests that no server
 /// accepted in time; their statements may still be running.
 pub fn cancel_all(requests: &[CancelRequest<'_>], limit: Duration) -> usize {
-    let patience = Patience::of(Some(limit));
+    let patience = ReadPatience::of(Some(limit));
     let mut servers: HashMap<&Address, Vec<CancelRequest<'_>>> = HashMap::new();
     for request in requests {
         servers.entry(request.address).or_default().push(*request);
@@ -89,7 +89,7 @@ impl<'a> Queue<'a> {
     }
 
     /// Sends requests until none is left or the time limit has passed.
-    fn work(&self, patience: Patience) {
+    fn work(&self, patience: ReadPatience) {
         while let Some(request) = self.requests.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             if patience.is_over() {
                 return;
@@ -112,7 +112,7 @@ impl<'a> Queue<'a> {
 }
 
 /// Sends a request and waits until the server has accepted it.
-fn send(request: CancelRequest<'_>, patience: Patience) -> Result<(), Cause> {
+fn send(request: CancelRequest<'_>, patience: ReadPatience) -> Result<(), Cause> {
     let CancelRequest { address, transport, key } = request;
     let mut message = Vec::new();
     frontend::cancel_request(&mut message, key.process_id, &key.secret_key);

@@ -10,7 +10,7 @@ use wire::{Decoder, Message, Startup, StartupError};
 
 use super::limits::{StatementLimit, Waiting};
 use super::results::Asides;
-use super::stream::{Patience, Stream};
+use super::stream::{ReadPatience, Stream};
 use super::{ENCODING, INPUT_LENGTH, Session};
 use crate::address::Address;
 use crate::error::{Attempt, Cause, ConnectError};
@@ -127,7 +127,7 @@ impl Entrance<'_> {
 
     /// Connects to one address with one mode and authenticates.
     fn try_way(&self, address: &Address, way: Way) -> Result<Session, Cause> {
-        let patience = Patience::of(self.target.connect_timeout.or(self.target.control_timeout));
+        let patience = ReadPatience::of(self.target.connect_timeout.or(self.target.control_timeout));
         let mut stream = Stream::connect(address, patience)?;
         self.target.keep_alive.prepare_socket(address, &stream).map_err(Cause::Io)?;
         let mut tls = None;
@@ -177,7 +177,7 @@ fn log_in(
     target: &Target,
     address: &Address,
     mut stream: Stream,
-    patience: Patience,
+    patience: ReadPatience,
     transport: Transport,
 ) -> Result<Session, Cause> {
     let mut out = Vec::new();

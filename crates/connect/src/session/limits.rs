@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{Shutdown, shutdown};
 
 use super::lock_holders::first_words;
-use super::stream::Patience;
+use super::stream::ReadPatience;
 use super::{CancelRequest, Session, cancel_all};
 use crate::error::{Cause, ConnectError};
 use crate::lock_wait::{LockWait, LockWaitLimit, TOLD_AFTER, TellLockWait, in_words};
@@ -50,7 +50,7 @@ pub(super) struct Waiting {
     lock_limit: Option<LockWaitLimit>,
     /// Tells the user whom a statement waits for.
     tell: Option<TellLockWait>,
-    patience: Patience,
+    patience: ReadPatience,
     /// Looks at the server during the statement so far.
     looks: u32,
     is_told: bool,
@@ -81,7 +81,7 @@ impl Waiting {
             limit,
             lock_limit: None,
             tell: None,
-            patience: Patience::Endless,
+            patience: ReadPatience::Endless,
             looks: 0,
             is_told: false,
             heard: Instant::now(),
@@ -99,10 +99,10 @@ impl Waiting {
     /// Called at the start of a statement.
     pub(super) fn begin(&mut self, sql: &str) {
         self.patience = match self.limit {
-            StatementLimit::None => Patience::Endless,
-            StatementLimit::Silence(limit) => Patience::Silence(limit),
-            StatementLimit::Within(limit) => Patience::of(Some(limit)),
-            StatementLimit::WhileServerAnswers(limit) => Patience::Silence(StatementLimit::look(limit)),
+            StatementLimit::None => ReadPatience::Endless,
+            StatementLimit::Silence(limit) => ReadPatience::Silence(limit),
+            StatementLimit::Within(limit) => ReadPatience::of(Some(limit)),
+            StatementLimit::WhileServerAnswers(limit) => ReadPatience::Silence(StatementLimit::look(limit)),
         };
         self.heard = Instant::now();
         self.locked_since = None;
@@ -111,7 +111,7 @@ impl Waiting {
     }
 
     /// Limit of the next wait for the server. Where the user is told of locks, it ends earlier for a look.
-    pub(super) fn next_wait(&self) -> Patience {
+    pub(super) fn next_wait(&self) -> ReadPatience {
         match self.tell {
             Some(_) => self.patience.at_most(self.next_look()),
             None => self.patience,
@@ -144,7 +144,7 @@ impl Waiting {
     /// The statement is a COPY, whose limit applies to each wait.
     pub(super) fn is_copy(&mut self) {
         if let StatementLimit::Within(limit) = self.limit {
-            self.patience = Patience::Silence(limit);
+            self.patience = ReadPatience::Silence(limit);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::stream::{Patience, Stream};
+use super::stream::{ReadPatience, Stream};
 use crate::address::Address;
 use crate::error::Cause;
 
@@ -11,7 +11,7 @@ use crate::error::Cause;
 #[derive(Debug)]
 pub struct RawConnection {
     stream: Stream,
-    patience: Patience,
+    patience: ReadPatience,
 }
 
 impl RawConnection {
@@ -20,7 +20,7 @@ impl RawConnection {
     /// # Errors
     /// The system refuses, or the limit has passed.
     pub fn open(address: &Address, limit: Duration) -> Result<RawConnection, Cause> {
-        let patience = Patience::of(Some(limit));
+        let patience = ReadPatience::of(Some(limit));
         Ok(RawConnection { stream: Stream::connect(address, patience)?, patience })
     }
 

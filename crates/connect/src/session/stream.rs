@@ -23,7 +23,7 @@ const CIPHER_LENGTH: usize = 17 * 1024;
 
 /// Time limit of waits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Patience {
+pub(crate) enum ReadPatience {
     /// No limit.
     Endless,
     /// Limit for each wait.
@@ -32,29 +32,29 @@ pub(crate) enum Patience {
     Until { end: Instant, limit: Duration },
 }
 
-impl Patience {
+impl ReadPatience {
     /// A limit for all waits together, from now.
-    pub(crate) fn of(limit: Option<Duration>) -> Patience {
+    pub(crate) fn of(limit: Option<Duration>) -> ReadPatience {
         match limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))) {
-            Some((end, limit)) => Patience::Until { end, limit },
-            None => Patience::Endless,
+            Some((end, limit)) => ReadPatience::Until { end, limit },
+            None => ReadPatience::Endless,
         }
     }
 
     /// Time limit of the next wait; `None` without a limit.
     fn left(self) -> Option<Duration> {
         match self {
-            Patience::Endless => None,
-            Patience::Silence(limit) => Some(limit),
-            Patience::Until { end, .. } => Some(end.saturating_duration_since(Instant::now())),
+            ReadPatience::Endless => None,
+            ReadPatience::Silence(limit) => Some(limit),
+            ReadPatience::Until { end, .. } => Some(end.saturating_duration_since(Instant::now())),
         }
     }
 
     /// The same, and no wait is longer.
-    pub(crate) fn at_most(self, wait: Duration) -> Patience {
+    pub(crate) fn at_most(self, wait: Duration) -> ReadPatience {
         match self.left() {
             Some(left) if left <= wait => self,
-            _ => Patience::Silence(wait),
+            _ => ReadPatience::Silence(wait),
         }
     }
 
@@ -65,8 +65,8 @@ impl Patience {
 
     fn exhausted(self) -> Cause {
         match self {
-            Patience::Endless => Cause::TimedOut(Duration::ZERO),
-            Patience::Silence(limit) | Patience::Until { limit, .. } => Cause::TimedOut(limit),
+            ReadPatience::Endless => Cause::TimedOut(Duration::ZERO),
+            ReadPatience::Silence(limit) | ReadPatience::Until { limit, .. } => Cause::TimedOut(limit),
         }
     }
 }
@@ -95,7 +95,7 @@ struct Encryption {
 }
 
 impl Stream {
-    pub(crate) fn connect(address: &Address, patience: Patience) -> Result<Stream, Cause> {
+    pub(crate) fn connect(address: &Address, patience: ReadPatience) -> Result<Stream, Cause> {
         let left = patience.left();
         if patience.is_over() {
             return Err(patience.exhausted());
@@ -116,7 +116,12 @@ impl Stream {
     }
 
     /// Starts TLS. After [`crate::TlsError::is_not_offered`] the connection can be used without TLS.
-    pub(crate) fn encrypt(&mut self, tls: &Tls, address: &Address, patience: Patience) -> Result<(), Cause> {
+    pub(crate) fn encrypt(
+        &mut self,
+        tls: &Tls,
+        address: &Address,
+        patience: ReadPatience,
+    ) -> Result<(), Cause> {
         let mut cipher = Vec::new();
         let channel = tls.connect(address, &mut cipher).map_err(Cause::Tls)?;
         let mut encryption = Encryption { channel, plain: Vec::new(), cipher, is_ended: false };
@@ -138,7 +143,7 @@ impl Stream {
     }
 
     /// Waits for bytes and reads them; 0 at the end of the stream.
-    pub(crate) fn read(&mut self, buffer: &mut [u8], patience: Patience) -> Result<usize, Cause> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8], patience: ReadPatience) -> Result<usize, Cause> {
         loop {
             let (read, wanted) = match &mut self.encryption {
                 None => (self.socket.read(buffer)?, PollFlags::IN),
@@ -170,7 +175,7 @@ impl Stream {
     }
 
     /// Writes everything without reading. For start-up messages, which are short.
-    pub(crate) fn write_all(&mut self, mut data: &[u8], patience: Patience) -> Result<(), Cause> {
+    pub(crate) fn write_all(&mut self, mut data: &[u8], patience: ReadPatience) -> Result<(), Cause> {
         while !data.is_empty() {
             match self.write_some(data)? {
                 0 => drop(self.socket.wait(PollFlags::OUT, patience)?),
@@ -181,7 +186,7 @@ impl Stream {
     }
 
     /// Waits until the socket is readable or writable; true if it is readable.
-    pub(crate) fn wait_for_either(&mut self, patience: Patience) -> Result<bool, Cause> {
+    pub(crate) fn wait_for_either(&mut self, patience: ReadPatience) -> Result<bool, Cause> {
         if self.encryption.as_ref().is_some_and(|encryption| encryption.has_something()) {
             return Ok(true);
         }
@@ -194,7 +199,7 @@ impl Stream {
 
     /// True if there is data to read.
     pub(crate) fn is_readable(&mut self) -> Result<bool, Cause> {
-        match self.socket.wait(PollFlags::IN, Patience::Silence(Duration::ZERO)) {
+        match self.socket.wait(PollFlags::IN, ReadPatience::Silence(Duration::ZERO)) {
             Ok(_) => self.has_plain_bytes(),
             Err(Cause::TimedOut(_)) => {
                 Ok(self.encryption.as_ref().is_some_and(|encryption| encryption.has_something()))
@@ -243,7 +248,7 @@ impl Encryption {
     }
 
     /// One step of the handshake.
-    fn shake_hands(&mut self, socket: &Socket, patience: Patience) -> Result<(), Cause> {
+    fn shake_hands(&mut self, socket: &Socket, patience: ReadPatience) -> Result<(), Cause> {
         let is_sent = self.flush(socket)?;
         socket.wait(if is_sent { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }, patience)?;
         self.fill(socket)
@@ -288,7 +293,7 @@ impl Socket {
         Ok(written?.unwrap_or(0))
     }
 
-    fn wait(&self, wanted: PollFlags, patience: Patience) -> Result<PollFlags, Cause> {
+    fn wait(&self, wanted: PollFlags, patience: ReadPatience) -> Result<PollFlags, Cause> {
         let mut sockets = [PollFd::new(&self.0, wanted)];
         let ready = retry_on_intr(|| {
             // A limit that `Timespec` cannot represent means no limit.

@@ -10,7 +10,7 @@ use crate::directive::Settings;
 use crate::directive::keys::{COLUMN, REFERENCE};
 use crate::error::{Checked, Fault, Faults, nearest};
 use crate::generator::{
-    ColumnNode, Compiler, Description, Kind, Node, Rank, ReferenceOrder, Sub, Target, decimals,
+    ColumnNode, Compiler, GeneratorDescription, Kind, Node, Rank, ReferenceOrder, Sub, Target, decimals,
     fixed_lengths, key_of, reference_draw, settings_text,
 };
 use crate::schema::{Bounds, Column, ForeignKey, Order, Schema, Table, Type};
@@ -273,26 +273,29 @@ impl<'a> TableCompiler<'a> {
     }
 
     /// The generator of a column that is compiled.
-    fn description(&self, column: usize) -> Description {
+    fn description(&self, column: usize) -> GeneratorDescription {
         let own = &self.table().columns[column];
         let settings = self.settings(column);
         let text = settings_text(settings);
         if own.computed {
-            return Description::new("none", "GENERATED ALWAYS AS: PostgreSQL computes the values");
+            return GeneratorDescription::new("none", "GENERATED ALWAYS AS: PostgreSQL computes the values");
         }
         if settings.has("nogen") {
-            return Description::new("nogen", "its directives: PostgreSQL takes the column's default");
+            return GeneratorDescription::new(
+                "nogen",
+                "its directives: PostgreSQL takes the column's default",
+            );
         }
         if let Ok(Some((key, position))) = self.reference(column) {
             let key = &self.table().foreign_keys[key];
             let table = &self.schema.tables[key.table];
             let name = &table.columns[key.referenced[position]].name;
             let values = format!("values of {}.{name} {text}", table.name.plain());
-            return Description::new(values.trim_end(), "its foreign key");
+            return GeneratorDescription::new(values.trim_end(), "its foreign key");
         }
         match self.target(column, own) {
             Ok(target) => self.compiler.describe(settings, target),
-            Err(_) => Description::new(text, "its directives"),
+            Err(_) => GeneratorDescription::new(text, "its directives"),
         }
     }
 

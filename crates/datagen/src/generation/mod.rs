@@ -13,7 +13,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Checked, Error, Fault, Faults, Place, nearest};
-use crate::generator::{ColumnNode, Description, Files, Kind, bits, escape_copy, escape_csv, key_of, unit};
+use crate::generator::{
+    ColumnNode, Files, GeneratorDescription, Kind, bits, escape_copy, escape_csv, key_of, unit,
+};
 use crate::schema::{
     Cut, Judgement, Name, Order, Origins, Reference, Schema, find_text, loading_order, quoted,
 };
@@ -86,7 +88,7 @@ struct ColumnRows {
     type_name: String,
     /// The type of its values before the server judges them.
     loaded_type: String,
-    description: Description,
+    description: GeneratorDescription,
 }
 
 /// A sequence behind a column, and the last value that the rows have taken from it.

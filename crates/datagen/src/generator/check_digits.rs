@@ -4,7 +4,7 @@
 use super::node::Kind;
 use super::numbers::{Space, draw};
 use super::target::Target;
-use super::text::{CheckDigit, Checked as CheckedNumber, power};
+use super::text::{CheckDigit, CheckedNumber, power};
 use crate::directive::Settings;
 use crate::error::Checked;
 use crate::schema::Type;

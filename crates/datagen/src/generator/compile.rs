@@ -10,7 +10,7 @@ use super::check_digits::checked_number;
 use super::defaults::{self, Choice};
 use super::draw::{Draw, Lengths};
 use super::float::Distribution;
-use super::node::{FileMode, Float, Kind, Node, Operation, Part, Sequence, Words};
+use super::node::{FileMode, Float, Kind, Node, Operation, Part, PatternSequence, Words};
 use super::numbers::{Space, TimeUnit, decimal, draw, int, lengths, plain, span};
 use super::pattern::{self, character_set, unescaped};
 use super::random_bits::key_of;
@@ -287,7 +287,7 @@ impl<'a> Compiler<'a> {
         match name {
             "cat" => {
                 let parts = nodes()?.into_iter().map(|node| Part::Generator(Box::new(node))).collect();
-                Ok(Kind::Pattern(Sequence::new(key, parts)))
+                Ok(Kind::Pattern(PatternSequence::new(key, parts)))
             }
             "tuple" => Ok(Kind::Tuple(nodes()?)),
             "reduce" => {

@@ -12,12 +12,12 @@ use crate::schema::Type;
 
 /// A generator as directives, and where they come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Description {
+pub(crate) struct GeneratorDescription {
     pub directives: String,
     pub origin: String,
 }
 
-impl Description {
+impl GeneratorDescription {
     pub fn new(directives: impl Into<String>, origin: impl Into<String>) -> Self {
         Self { directives: directives.into(), origin: origin.into() }
     }
@@ -28,18 +28,18 @@ const WORDS_MAX: usize = 8;
 
 impl Compiler<'_> {
     /// The generator that [`Compiler::column`] compiles for the same settings.
-    pub fn describe(&self, settings: &Settings, target: Target<'_>) -> Description {
+    pub fn describe(&self, settings: &Settings, target: Target<'_>) -> GeneratorDescription {
         let own = text(settings);
         if settings.list.iter().any(|setting| keys::generator(setting.key).is_some()) {
-            return Description::new(own, "its directives");
+            return GeneratorDescription::new(own, "its directives");
         }
         if let Some(name) = settings.text("type") {
             let resolved = self.schema.resolve(name);
             let list = settings.list.iter().filter(|setting| setting.key != "type").cloned().collect();
             let rest = Settings { list, place: settings.place };
             let target = Target { kind: &resolved.kind, type_name: name, bounds: &resolved.bounds, ..target };
-            let Description { directives, .. } = self.describe(&rest, target);
-            return Description::new(directives, format!("the directive type={name}"));
+            let GeneratorDescription { directives, .. } = self.describe(&rest, target);
+            return GeneratorDescription::new(directives, format!("the directive type={name}"));
         }
         let origin =
             |by: &str| if own.is_empty() { by.to_owned() } else { format!("{by}, and its directives") };
@@ -54,10 +54,10 @@ impl Compiler<'_> {
                 } else {
                     "its type"
                 };
-                Description::new(with_own(&body), origin(by))
+                GeneratorDescription::new(with_own(&body), origin(by))
             }
             Choice::Macro(name) => {
-                Description::new(with_own(&format!("use={name}")), "the macro of its type")
+                GeneratorDescription::new(with_own(&format!("use={name}")), "the macro of its type")
             }
             Choice::Words(words) => {
                 let more = if words.len() > WORDS_MAX { ",…" } else { "" };
@@ -66,13 +66,15 @@ impl Compiler<'_> {
                     Type::Enum(_) if target.bounds.values.is_none() => "the labels of its type",
                     _ => "its CHECK constraint or partitions",
                 };
-                Description::new(with_own(&format!("word=:{}{more}", words.join(","))), origin(by))
+                GeneratorDescription::new(with_own(&format!("word=:{}{more}", words.join(","))), origin(by))
             }
             Choice::Array(_) => {
-                Description::new(with_own("an array of its element type"), origin("its type"))
+                GeneratorDescription::new(with_own("an array of its element type"), origin("its type"))
             }
-            Choice::Tuple(_) => Description::new(with_own("a row of its field types"), origin("its type")),
-            Choice::None => Description::new(own, "its directives"),
+            Choice::Tuple(_) => {
+                GeneratorDescription::new(with_own("a row of its field types"), origin("its type"))
+            }
+            Choice::None => GeneratorDescription::new(own, "its directives"),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::draw::{Draw, Lengths};
 use super::node::{Kind, Node, ReferenceOrder};
-use super::text::{Chars, Checked, Prefixed, power};
+use super::text::{Chars, CheckedNumber, Prefixed, power};
 
 impl Node {
     /// Different values that ranks select, saturating; 1 if the generator cannot enumerate its values.
@@ -71,7 +71,7 @@ impl Node {
             | Kind::File { draw, .. }
             | Kind::Chars(Chars { draw, .. })
             | Kind::Reference { draw, order: ReferenceOrder::All, .. }
-            | Kind::Checked(Checked { draw, .. })
+            | Kind::Checked(CheckedNumber { draw, .. })
             | Kind::String(Prefixed { draw, .. }) => Some(draw),
             _ => None,
         }

@@ -21,7 +21,7 @@ mod weighted;
 
 pub use compile::Files;
 pub(crate) use compile::{Compiler, reference_draw};
-pub(crate) use description::{Description, text as settings_text};
+pub(crate) use description::{GeneratorDescription, text as settings_text};
 pub(crate) use draw::Sub;
 pub(crate) use literal::{escape_copy, escape_csv};
 pub(crate) use node::{CaseValue, ColumnCases, ColumnNode, Kind, Node, Rank, ReferenceOrder};

@@ -2,7 +2,7 @@
 //! match it.
 
 use super::draw::Lengths;
-use super::node::{Node, Part, Sequence};
+use super::node::{Node, Part, PatternSequence};
 
 /// Repetitions of `*` and `+`, as the language documents them.
 const MANY: u32 = 8;
@@ -44,7 +44,7 @@ pub(crate) fn parse<E: From<String>>(
     text: &str,
     key: u64,
     generator: &mut dyn FnMut(&str) -> Result<Node, E>,
-) -> Result<Sequence, E> {
+) -> Result<PatternSequence, E> {
     let mut parser = PatternParser { text: text.chars().collect(), at: 0, key, generator, depth: 0 };
     let sequences = parser.alternatives()?;
     if parser.at < parser.text.len() {
@@ -53,10 +53,10 @@ pub(crate) fn parse<E: From<String>>(
     Ok(one(key, sequences))
 }
 
-fn one(key: u64, mut sequences: Vec<Sequence>) -> Sequence {
+fn one(key: u64, mut sequences: Vec<PatternSequence>) -> PatternSequence {
     match sequences.len() {
         1 => sequences.remove(0),
-        _ => Sequence::new(key, vec![Part::Group(sequences)]),
+        _ => PatternSequence::new(key, vec![Part::Group(sequences)]),
     }
 }
 
@@ -76,7 +76,7 @@ impl<E: From<String>> PatternParser<'_, E> {
         self.text.get(self.at).copied()
     }
 
-    fn alternatives(&mut self) -> Result<Vec<Sequence>, E> {
+    fn alternatives(&mut self) -> Result<Vec<PatternSequence>, E> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(format!("the pattern has more than {DEPTH_MAX} nested groups").into());
@@ -90,7 +90,7 @@ impl<E: From<String>> PatternParser<'_, E> {
         Ok(sequences)
     }
 
-    fn sequence(&mut self) -> Result<Sequence, E> {
+    fn sequence(&mut self) -> Result<PatternSequence, E> {
         let mut parts: Vec<Part> = Vec::new();
         while let Some(character) = self.peek() {
             if matches!(character, '|' | ')') {
@@ -105,7 +105,7 @@ impl<E: From<String>> PatternParser<'_, E> {
                 (_, part) => parts.push(part),
             }
         }
-        Ok(Sequence::new(self.key, parts))
+        Ok(PatternSequence::new(self.key, parts))
     }
 
     fn part(&mut self) -> Result<Part, E> {

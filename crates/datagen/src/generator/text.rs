@@ -282,7 +282,7 @@ impl CheckDigit {
 
 /// Numbers with a check digit: `luhn` and `ean`.
 #[derive(Clone, Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedNumber {
     pub draw: Draw,
     pub prefix: String,
     /// Digits with prefix and check digit.
@@ -290,7 +290,7 @@ pub(crate) struct Checked {
     pub check: CheckDigit,
 }
 
-impl Checked {
+impl CheckedNumber {
     /// Digits between prefix and check digit.
     pub fn free(&self) -> u32 {
         self.length - 1 - u32::try_from(self.prefix.len()).unwrap_or(0)

@@ -16,7 +16,7 @@ use super::gauges::Gauges;
 use super::{EVENTS_PER_WAIT, shell};
 use crate::driver::{Driver, DriverUsage, Event, EventLoop, IsOver, Receive, ShellAnswer};
 
-use connection::{Buffers, Connection};
+use connection::{Buffers, EpollConnection};
 
 mod connection;
 
@@ -29,7 +29,7 @@ pub(crate) struct EpollDriver {
     poll: TimedPoll,
     /// Events of the last wait, in reverse order.
     ready: Vec<Event>,
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<EpollConnection>>,
     buffers: Buffers,
     gauges: Gauges,
     /// Why io_uring is not used.
@@ -71,13 +71,13 @@ impl Driver for EpollDriver {
 
     fn connect(&mut self, number: usize, address: &Address, transport: &Transport) -> io::Result<()> {
         let begun = self.clock.now();
-        let connection = Connection::open(number, address, transport, self.poll.registry(), begun)?;
+        let connection = EpollConnection::open(number, address, transport, self.poll.registry(), begun)?;
         self.connections[number] = Some(connection);
         Ok(())
     }
 
     fn channel_binding(&self, number: usize) -> Option<&[u8]> {
-        self.connections[number].as_ref().and_then(Connection::channel_binding)
+        self.connections[number].as_ref().and_then(EpollConnection::channel_binding)
     }
 
     fn send(&mut self, number: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
@@ -95,7 +95,7 @@ impl Driver for EpollDriver {
     }
 
     fn holds_back(&self, number: usize) -> bool {
-        self.connections[number].as_ref().is_some_and(Connection::holds_back)
+        self.connections[number].as_ref().is_some_and(EpollConnection::holds_back)
     }
 
     fn receive(&mut self, number: usize) -> Receive<'_> {

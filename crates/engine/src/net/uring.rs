@@ -18,7 +18,7 @@ use super::{EVENTS_PER_WAIT, shell};
 use crate::driver::{Driver, DriverUsage, Event, EventLoop, IsOver, Receive, ShellAnswer};
 
 use super::gauges::Gauges;
-use connection::Connection;
+use connection::UringConnection;
 
 mod connection;
 
@@ -31,7 +31,7 @@ const BUFFER_BYTES: u32 = 8 * 1024;
 pub(crate) struct UringDriver {
     clock: Clock,
     ring: Ring,
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<UringConnection>>,
     /// The connection whose received bytes in the ring have not been taken yet.
     heard: Option<usize>,
     /// Events to return before the next wait.
@@ -166,7 +166,7 @@ impl UringDriver {
     /// Continues the TLS handshake with the received bytes; true when it is complete.
     fn shake_hands(&mut self, number: usize) -> io::Result<bool> {
         self.decrypt(number)?;
-        Ok(self.connections[number].as_ref().is_some_and(Connection::is_open))
+        Ok(self.connections[number].as_ref().is_some_and(UringConnection::is_open))
     }
 
     /// Decrypts received bytes into `plain`, and sends what TLS has to reply.
@@ -213,14 +213,14 @@ impl Driver for UringDriver {
 
     fn connect(&mut self, number: usize, address: &Address, transport: &Transport) -> io::Result<()> {
         self.close(number);
-        let connection = Connection::open(address, transport, self.clock.now())?;
+        let connection = UringConnection::open(address, transport, self.clock.now())?;
         self.ring.attach(slot(number), connection.socket.as_fd())?;
         self.connections[number] = Some(connection);
         self.ring.watch_writable(slot(number))
     }
 
     fn channel_binding(&self, number: usize) -> Option<&[u8]> {
-        self.connections[number].as_ref().and_then(Connection::channel_binding)
+        self.connections[number].as_ref().and_then(UringConnection::channel_binding)
     }
 
     fn send(&mut self, number: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
@@ -242,7 +242,7 @@ impl Driver for UringDriver {
     }
 
     fn holds_back(&self, number: usize) -> bool {
-        self.connections[number].as_ref().is_some_and(Connection::holds_back)
+        self.connections[number].as_ref().is_some_and(UringConnection::holds_back)
     }
 
     fn receive(&mut self, number: usize) -> Receive<'_> {
@@ -257,7 +257,7 @@ impl Driver for UringDriver {
                 return Receive::Bytes(&self.plain);
             }
         }
-        self.connections[number].as_mut().map_or(Receive::Empty, Connection::receive_end)
+        self.connections[number].as_mut().map_or(Receive::Empty, UringConnection::receive_end)
     }
 
     fn close(&mut self, number: usize) {

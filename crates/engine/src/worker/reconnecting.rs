@@ -24,7 +24,7 @@ pub(super) const RESPONSE_CHECK: Duration = Duration::from_millis(100);
 const QUEUE_FULL_WAIT: Duration = Duration::from_millis(2);
 
 /// The clients of a worker that connect again.
-pub(super) struct Reconnecting<'p> {
+pub(super) struct ReconnectingClients<'p> {
     plan: &'p plan::Reconnecting,
     load: &'p Load<'p>,
     /// This worker's share of the clients, and of a limit of attempts.
@@ -44,7 +44,7 @@ pub(super) struct Reconnecting<'p> {
     pub(super) log: OutageLog,
 }
 
-impl<'p> Reconnecting<'p> {
+impl<'p> ReconnectingClients<'p> {
     /// `None`: clients without connection are aborted.
     pub(super) fn new(load: &'p Load<'p>, clients: usize, start: Timestamp) -> Option<Box<Self>> {
         let plan = load.plan.reconnecting.as_ref()?;

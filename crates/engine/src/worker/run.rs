@@ -12,7 +12,7 @@ use stats::{Ending, Sample, Timestamp, Traffic};
 use super::commits::WaitingCommits;
 use super::health::Health;
 use super::pacing::{Next, Pacing};
-use super::reconnecting::Reconnecting;
+use super::reconnecting::ReconnectingClients;
 use super::sessions::Sessions;
 use super::slot::{ClientSlot, ScheduledTransaction};
 use super::{STOP_CHECK, Worker, WorkerOutcome};
@@ -66,7 +66,7 @@ pub(super) struct Run<'r, 'p, D> {
     aborted: Vec<AbortedClient>,
     reconnects: Reconnects,
     /// Clients that have lost connections; `None`: they are aborted.
-    reconnecting: Option<Box<Reconnecting<'p>>>,
+    reconnecting: Option<Box<ReconnectingClients<'p>>>,
     /// Time of the next check for replies that are overdue.
     response_check: Timestamp,
     /// The latest reading of the clock; no later action may be recorded before it.
@@ -100,7 +100,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             finished: timeline.start,
             aborted: Vec::new(),
             reconnects: Reconnects::default(),
-            reconnecting: Reconnecting::new(load, sessions.slots.len(), timeline.start),
+            reconnecting: ReconnectingClients::new(load, sessions.slots.len(), timeline.start),
             response_check: timeline.start,
             latest: Timestamp::ZERO,
             sessions,

@@ -4,11 +4,11 @@
 use lab::{Combinations, Experiment, Order, Plan};
 use results::StoredExperiment;
 
-use super::cells::{self, Cell};
+use super::cells::{self, ExperimentCell};
 use super::effects::Effects;
 use super::hosts::{self, FromStore};
 use super::metric::Metric;
-use super::overview::{Base, Overview, Subject};
+use super::overview::{Base, Overview, OverviewSubject};
 use super::{charts, concerns, contrasts};
 use crate::prose::escaped_line;
 
@@ -95,7 +95,7 @@ impl Overview {
 
     fn find_previous(&mut self) {
         let Some(axis) = self.ladder() else { return };
-        let previous = |cell: &Cell| {
+        let previous = |cell: &ExperimentCell| {
             (0..cell.levels[axis]?).rev().find_map(|level| self.cell_with(cell, &[(axis, level)]))
         };
         let previous: Vec<Option<usize>> = self.cells.iter().map(previous).collect();
@@ -113,12 +113,13 @@ impl Overview {
                 .collect(),
             (Base::Levels(pairs), _) => pairs.iter().filter_map(|pair| self.level_named(pair)).collect(),
         };
-        let base =
-            |(number, cell): (usize, &Cell)| self.cell_with(cell, &fixed).filter(|base| *base != number);
+        let base = |(number, cell): (usize, &ExperimentCell)| {
+            self.cell_with(cell, &fixed).filter(|base| *base != number)
+        };
         let bases: Vec<Option<usize>> = self.cells.iter().enumerate().map(base).collect();
         self.cells.iter_mut().zip(bases).for_each(|(cell, base)| cell.base = base);
         let Some(host_factor) = self.host_factor else { return };
-        let on_first_host = |cell: &Cell| {
+        let on_first_host = |cell: &ExperimentCell| {
             if cell.host == 0 { None } else { self.cell_with(cell, &[(host_factor, 0)]) }
         };
         let same: Vec<Option<usize>> = self.cells.iter().map(on_first_host).collect();
@@ -126,17 +127,17 @@ impl Overview {
     }
 
     /// Figures of charts, then those of differences and ratios.
-    fn subjects_of(&self, file: &Experiment) -> Vec<Subject> {
+    fn subjects_of(&self, file: &Experiment) -> Vec<OverviewSubject> {
         let drawn = file.charts.iter().map(|chart| (chart.y.as_str(), true));
         let contrasts = file.differences.iter().chain(&file.ratios);
         let contrasted = contrasts.map(|contrast| (contrast.metric.as_str(), false));
-        let mut subjects: Vec<Subject> = Vec::new();
+        let mut subjects: Vec<OverviewSubject> = Vec::new();
         for (name, is_drawn) in drawn.chain(contrasted) {
             let Some(metric) = Metric::named(name) else { continue };
             // If each transaction is one operation, operations are throughput.
             let is_main = metric == self.main() || (metric == Metric::Operations && !self.has_batches());
             if !is_main && subjects.iter().all(|known| known.metric != metric) {
-                subjects.push(Subject { metric, is_drawn });
+                subjects.push(OverviewSubject { metric, is_drawn });
             }
         }
         subjects

@@ -21,7 +21,7 @@ pub(crate) struct Factor {
 
 /// One combination of levels.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub(crate) struct ExperimentCell {
     /// Of each factor, in their order; `None` if the trials do not have it.
     pub(crate) levels: Vec<Option<usize>>,
     /// In the order of the repeats.
@@ -73,7 +73,7 @@ pub(crate) enum Standing {
     Planned,
 }
 
-impl Cell {
+impl ExperimentCell {
     /// Over its complete trials; `None` if one of them lacks it.
     pub(crate) fn figure(&self, metric: Metric) -> Option<&Repeated> {
         self.figures[metric as usize].figure()
@@ -190,7 +190,7 @@ pub(super) fn cells(
     factors: &[Factor],
     host_factor: &str,
     plan: Option<&Plan>,
-) -> (Vec<Cell>, Vec<Trial>) {
+) -> (Vec<ExperimentCell>, Vec<Trial>) {
     let operations = operations(plan);
     let place = |trial: &StoredTrial| -> Vec<Option<usize>> {
         let level = |factor: &Factor| {
@@ -237,7 +237,7 @@ pub(super) fn cells(
             Known::of(runs.map(|(repeat, run)| (repeat, run.sizes.as_ref().map(of))))
         };
         let sizes_of_runs = [size(|it| it.table_bytes), size(|it| it.index_bytes)];
-        Cell {
+        ExperimentCell {
             levels,
             trials: members,
             figures,

@@ -5,7 +5,7 @@ use super::metric::Metric;
 
 /// A chart of one figure along one factor.
 #[derive(Clone, Debug)]
-pub(crate) struct Chart {
+pub(crate) struct CellChart {
     pub(crate) title: String,
     /// The factor along the axis.
     pub(crate) x: usize,
@@ -35,12 +35,12 @@ pub(crate) struct Line {
     /// Index of the store of the cells.
     pub(crate) host: usize,
     /// Cells with this figure, in the order of the axis.
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Vec<CellPoint>,
 }
 
 /// A cell on a line.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Point {
+pub(crate) struct CellPoint {
     /// Index of the level on the axis.
     pub(crate) level: usize,
     pub(crate) cell: usize,

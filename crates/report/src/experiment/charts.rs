@@ -2,8 +2,8 @@
 //! cells of each line, and the bars that stack the steps of each cell.
 
 use super::Repeated;
-use super::cells::{Cell, Factor};
-use super::chart::{Chart, Line, Marks, Panel, Point, Stack};
+use super::cells::{ExperimentCell, Factor};
+use super::chart::{CellChart, CellPoint, Line, Marks, Panel, Stack};
 use super::metric::Metric;
 use super::overview::Overview;
 use super::repeats::ratio;
@@ -12,7 +12,7 @@ use crate::prose::{escaped_line, titled};
 use crate::queries::{ROWS_MAX, class_of};
 
 /// The charts of the file, or the default charts.
-pub(super) fn charts(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Chart> {
+pub(super) fn charts(overview: &Overview, of_file: &[lab::Chart]) -> Vec<CellChart> {
     if overview.factors.is_empty() || overview.cells.iter().all(|cell| cell.figure(overview.main()).is_none())
     {
         return Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn charts(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Chart> 
         let asked = Asked { x: number(x)?, series, facet, x_log: *x_log, y_log: *y_log };
         Some(build(overview, Metric::named(y)?, title.as_deref(), asked))
     });
-    let charts: Vec<Chart> = of_file.filter(|chart| !chart.panels.is_empty()).collect();
+    let charts: Vec<CellChart> = of_file.filter(|chart| !chart.panels.is_empty()).collect();
     if charts.is_empty() && !overview.has_steps() { suggested(overview) } else { charts }
 }
 
@@ -54,7 +54,7 @@ struct Asked {
 
 /// Default charts: throughput and latency along the factor with the most numeric levels, or the most levels; the next
 /// factor makes the lines.
-fn suggested(overview: &Overview) -> Vec<Chart> {
+fn suggested(overview: &Overview) -> Vec<CellChart> {
     let mut by_size: Vec<usize> =
         (0..overview.factors.len()).filter(|factor| Some(*factor) != overview.host_factor).collect();
     let size = |factor: &usize| {
@@ -77,7 +77,7 @@ fn suggested(overview: &Overview) -> Vec<Chart> {
 }
 
 /// Each combination of factors that the chart does not name has its own panel: cells are never averaged.
-fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked) -> Chart {
+fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked) -> CellChart {
     let Asked { x, series, facet, x_log, y_log } = asked;
     let along = &overview.factors[x];
     let others: Vec<usize> = facet
@@ -122,7 +122,7 @@ fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked)
             lines.push(Line { label, colour, host: cell.host, points: Vec::new() });
             lines.len() - 1
         });
-        lines[line].points.push(Point { level, cell: number, marks: Marks::default() });
+        lines[line].points.push(CellPoint { level, cell: number, marks: Marks::default() });
     }
     panels.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut panels: Vec<Panel> = panels.into_iter().map(|(_, panel)| panel).collect();
@@ -133,7 +133,7 @@ fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked)
     let positions = numbers(&along.levels);
     let x_log = x_log && positions.as_ref().is_some_and(|all| all.iter().all(|position| *position > 0.0));
     let title = title.map_or_else(|| told(overview, metric, x, series), escaped_line);
-    Chart { title, x, metric, positions, x_log, y_log, panels }
+    CellChart { title, x, metric, positions, x_log, y_log, panels }
 }
 
 /// Default title: `Throughput by clients and protocol`.
@@ -162,7 +162,7 @@ fn goodness(overview: &Overview, cell: usize, of: Goodness) -> Option<Repeated> 
 /// reproducible. A line of one cell has no best cell.
 fn mark(overview: &Overview, line: &mut Line) {
     line.points.sort_by_key(|point| point.level);
-    let figures = |point: &Point| {
+    let figures = |point: &CellPoint| {
         let cell = &overview.cells[point.cell];
         Some((cell.figure(Metric::Tps)?.mean, cell.figure(Metric::Mean)?.mean))
     };
@@ -212,7 +212,7 @@ fn stack(overview: &Overview, metric: Metric, title: Option<String>) -> Stack {
     let has_classes = names.len() > ROWS_MAX;
     let steps = steps::distinct(names.into_iter().map(|name| part_of(name, has_classes)));
     let place = |part: &str| steps.iter().position(|step| *step == part);
-    let row = |(number, cell): (usize, &Cell)| {
+    let row = |(number, cell): (usize, &ExperimentCell)| {
         let mut parts = vec![0.0; steps.len()];
         for step in &cell.steps {
             if let (Some(place), Some(figure)) =

@@ -196,7 +196,8 @@ fn environment(run: &StoredRun) -> Option<&Environment> {
 }
 
 fn few_repeats(overview: &Overview) -> Option<String> {
-    let repeats = |cell: &super::Cell| cell.figure(overview.main()).map_or(0, |figure| figure.values.len());
+    let repeats =
+        |cell: &super::ExperimentCell| cell.figure(overview.main()).map_or(0, |figure| figure.values.len());
     let measured = || overview.cells.iter().map(repeats).filter(|repeats| *repeats > 0);
     let single = measured().filter(|repeats| *repeats == 1).count();
     match (single, measured().count()) {

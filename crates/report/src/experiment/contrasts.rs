@@ -1,7 +1,7 @@
 //! Named differences and ratios of an experiment's file, resolved to cells: of which cell, relative to which, how much.
 //! `document` and `json` show them.
 
-use super::cells::Cell;
+use super::cells::ExperimentCell;
 use super::metric::Metric;
 use super::overview::{Contrast, ContrastOfCell, Overview};
 use super::repeats::{Ratio, Repeated, Subtraction};
@@ -36,7 +36,7 @@ fn resolved<T>(
             Some(pairs) => Some(levels(pairs)?),
             None => None,
         };
-        let of_cell = |(number, cell): (usize, &Cell)| {
+        let of_cell = |(number, cell): (usize, &ExperimentCell)| {
             let figure = cell.figure(metric)?;
             let reference = match &reference {
                 Some(levels) => Some(overview.cell_with(cell, levels).filter(|it| *it != number)?),
@@ -48,7 +48,8 @@ fn resolved<T>(
             };
             Some(ContrastOfCell { cell: number, reference, value: estimate(figure, of_reference)? })
         };
-        let is_meant = |cell: &Cell| of.iter().all(|(factor, level)| cell.levels[*factor] == Some(*level));
+        let is_meant =
+            |cell: &ExperimentCell| of.iter().all(|(factor, level)| cell.levels[*factor] == Some(*level));
         let cells = overview.cells.iter().enumerate().filter(|(_, cell)| is_meant(cell));
         let cells = cells.filter_map(of_cell).collect();
         Some(Contrast { name: escaped_line(&contrast.name), metric, cells })

@@ -1,8 +1,8 @@
 //! The charts of an experiment's page: along numbers as lines, along names as bars, steps, sizes and waits as parts of
 //! bars. Which cells a chart shows is decided in `chart`; `crate::chart` draws them.
 
-use super::cells::Cell;
-use super::chart::{Chart as CellChart, Curve, Line, Marks, Panel, Point as CellPoint, Stack};
+use super::cells::ExperimentCell;
+use super::chart::{CellChart, CellPoint, Curve, Line, Marks, Panel, Stack};
 use super::overview::Overview;
 use super::said::{MARKS, top_waits, with_interval};
 use super::{Metric, Quantity, query_sets};
@@ -162,7 +162,7 @@ fn curves(overview: &Overview) -> Option<Chart> {
 /// The sizes of tables and indexes at the end of the cells' trials.
 fn sizes(overview: &Overview) -> Option<Chart> {
     const PARTS: [&str; 2] = ["tables", "indexes"];
-    let group = |(number, cell): (usize, &Cell)| {
+    let group = |(number, cell): (usize, &ExperimentCell)| {
         let sizes = cell.sizes()?;
         let shown =
             PARTS.iter().zip(sizes).map(|(name, size)| format!("{name} {}", Quantity::Bytes.shown(size)));
@@ -191,7 +191,7 @@ pub(super) fn waits(overview: &Overview) -> Vec<Block> {
     if events.is_empty() {
         return Vec::new();
     }
-    let group = |(number, cell): (usize, &Cell)| BarGroup {
+    let group = |(number, cell): (usize, &ExperimentCell)| BarGroup {
         name: escaped_line(&overview.label(number)),
         bars: vec![Bar {
             label: String::new(),
@@ -231,7 +231,7 @@ fn frequent(overview: &Overview) -> Vec<(String, Colour)> {
 }
 
 /// Shares in the order of the legend, the rest last.
-fn parts(cell: &Cell, events: &[(String, Colour)]) -> Vec<(f64, Colour)> {
+fn parts(cell: &ExperimentCell, events: &[(String, Colour)]) -> Vec<(f64, Colour)> {
     let share = |name: &str| {
         cell.waits
             .iter()

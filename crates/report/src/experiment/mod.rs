@@ -62,7 +62,7 @@ pub use overview::Overview;
 pub use status::{newest_cells, outlook, standing, trial_name};
 
 pub(crate) use crate::metrics::Quantity;
-pub(crate) use cells::{Cell, Standing, Trial};
+pub(crate) use cells::{ExperimentCell, Standing, Trial};
 pub(crate) use chart::Marks;
 pub(crate) use effects::{Effects, LevelEffect, OtherInteractions, is_within};
 pub(crate) use metric::Metric;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use results::{Annotation, StoredRun};
 
-use super::cells::{Cell, Factor, Standing, Trial};
-use super::chart::{Chart, Curve, Stack};
+use super::cells::{ExperimentCell, Factor, Standing, Trial};
+use super::chart::{CellChart, Curve, Stack};
 use super::effects::Effects;
 use super::hosts::Host;
 use super::metric::Metric;
@@ -36,7 +36,7 @@ pub struct Overview {
     /// The factor whose levels are the hosts, if there are several.
     pub(crate) host_factor: Option<usize>,
     /// In the order of the file: the first factor varies slowest.
-    pub(crate) cells: Vec<Cell>,
+    pub(crate) cells: Vec<ExperimentCell>,
     /// In the order in which they run.
     pub(crate) trials: Vec<Trial>,
     pub(crate) base: Base,
@@ -44,7 +44,7 @@ pub struct Overview {
     pub(crate) is_of_steps: bool,
     /// Whether each repeat went through all cells, so that cells are compared within repeats.
     pub(crate) repeats_are_blocks: bool,
-    pub(crate) charts: Vec<Chart>,
+    pub(crate) charts: Vec<CellChart>,
     /// The factor along the axis of the first chart.
     pub(super) axis: Option<usize>,
     /// Charts of steps.
@@ -56,7 +56,7 @@ pub struct Overview {
     /// Named ratios of the file.
     pub(crate) ratios: Vec<Contrast<Ratio>>,
     /// Figures of the file's charts, differences and ratios.
-    pub(super) subjects: Vec<Subject>,
+    pub(super) subjects: Vec<OverviewSubject>,
     /// Of a screening: effects within ± this share do not matter.
     pub(crate) screening_tolerance: Option<f64>,
     /// The effects of the factors on the main figure, then on others; empty without factors or figures.
@@ -78,7 +78,7 @@ pub(crate) enum Base {
 
 /// A figure that the file names, beside the main one.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) struct Subject {
+pub(super) struct OverviewSubject {
     pub(super) metric: Metric,
     /// Whether a chart shows it; otherwise only a difference or a ratio is of it.
     pub(super) is_drawn: bool,
@@ -178,7 +178,7 @@ impl Overview {
     }
 
     /// Whether a repeat of one is a repeat of the other too.
-    pub(crate) fn share_repeats(&self, one: &Cell, other: &Cell) -> bool {
+    pub(crate) fn share_repeats(&self, one: &ExperimentCell, other: &ExperimentCell) -> bool {
         self.repeats_are_blocks && one.host == other.host
     }
 
@@ -195,7 +195,7 @@ impl Overview {
     }
 
     /// The cell with these levels, and those of `cell` of the other factors.
-    pub(super) fn cell_with(&self, cell: &Cell, levels: &[(usize, usize)]) -> Option<usize> {
+    pub(super) fn cell_with(&self, cell: &ExperimentCell, levels: &[(usize, usize)]) -> Option<usize> {
         let mut wanted = cell.levels.clone();
         levels.iter().for_each(|(factor, level)| wanted[*factor] = Some(*level));
         // Cells are in the order of their levels.
@@ -212,7 +212,7 @@ impl Overview {
 
     /// Figures of a table behind the main one: first those that the file names, then the usual ones.
     pub(crate) fn shown(&self, usual: &[Metric]) -> Vec<Metric> {
-        let wanted = |it: &&Subject| it.is_drawn || !usual.contains(&it.metric);
+        let wanted = |it: &&OverviewSubject| it.is_drawn || !usual.contains(&it.metric);
         let wanted = self.subjects.iter().filter(wanted).map(|it| it.metric);
         let mut shown: Vec<Metric> = Vec::new();
         for metric in wanted.chain(usual.iter().copied()) {
@@ -253,7 +253,7 @@ impl Overview {
 
     /// Whether a transaction of some cell has several operations.
     pub(crate) fn has_batches(&self) -> bool {
-        let batched = |cell: &Cell| {
+        let batched = |cell: &ExperimentCell| {
             let mean = |metric| cell.figure(metric).map_or(0.0, |it| it.mean);
             mean(Metric::Operations) > mean(Metric::Tps) * (1.0 + 1e-9)
         };

@@ -94,7 +94,7 @@ fn different(overview: &Overview) -> Vec<String> {
         let trials = overview.cells[cell].trials.iter().map(|trial| &overview.trials[*trial]);
         trials.filter_map(Trial::complete_steps).find(|record| record.query_set.is_some())
     };
-    let of_cell = |(number, cell): (usize, &super::Cell)| {
+    let of_cell = |(number, cell): (usize, &super::ExperimentCell)| {
         let base = cell.base?;
         let (before, after) = (first(base)?, first(number)?);
         if !have_same_answers(before.query_set.as_ref()?, after.query_set.as_ref()?) {
@@ -189,7 +189,7 @@ pub(super) fn ratio_charts(overview: &Overview) -> Vec<Block> {
     if !is_of_query_sets(overview) {
         return Vec::new();
     }
-    let chart = |(number, cell): (usize, &super::Cell)| {
+    let chart = |(number, cell): (usize, &super::ExperimentCell)| {
         let [of, base] = [number, cell.base?].map(|cell| escaped_line(&overview.label(cell)));
         let ratios = cell
             .steps

@@ -1,7 +1,7 @@
 //! The sentences and short texts of an experiment's report: ratios, marks, waits, missing figures. Nothing is escaped or
 //! laid out here.
 
-use super::cells::{Cell, Standing};
+use super::cells::{ExperimentCell, Standing};
 use super::overview::{Base, Overview};
 use super::repeats::{Ratio, Repeated, Subtraction};
 use super::steps::StepFigures;
@@ -74,7 +74,7 @@ pub(crate) const RATIO_TO_PREVIOUS: &str = "ratio to the step before";
 const WAIT_SHARE_MIN: f64 = 0.05;
 
 /// `Lock transactionid 62 %, running 20 %`
-pub(crate) fn top_waits(cell: &Cell, shown_max: usize) -> String {
+pub(crate) fn top_waits(cell: &ExperimentCell, shown_max: usize) -> String {
     let waits = cell.waits.iter().take(shown_max).filter(|wait| wait.share >= WAIT_SHARE_MIN);
     let told = waits
         .map(|wait| format!("{} {}", wait_name(&wait.event_type, &wait.event), percent(wait.share, 1.0)));

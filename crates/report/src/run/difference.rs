@@ -37,7 +37,7 @@ pub(super) const QUANTILES: [Metric; 4] = [Metric::P50, Metric::P95, Metric::P99
 /// What a difference comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Told {
-    pub(super) verdict: Verdict,
+    pub(super) verdict: DifferenceVerdict,
     /// `+3.2 %`.
     pub(super) change: String,
     /// `between +2.1 % and +4.3 %`, or why that cannot be said.
@@ -48,7 +48,7 @@ pub(super) struct Told {
 
 /// Whether the second is better.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum DifferenceVerdict {
     Better,
     Worse,
     /// The interval holds 0.
@@ -138,7 +138,7 @@ fn latency_against(first: &Record, second: &Record, names: [&str; 2]) -> Option<
 fn unjudged(first: &Mean, second: &Mean, why: &str) -> Told {
     let share = if first.value > 0.0 { (second.value - first.value) / first.value } else { f64::NAN };
     Told {
-        verdict: Verdict::Unknown,
+        verdict: DifferenceVerdict::Unknown,
         change: signed_percent(share),
         interval: why.to_owned(),
         sentence: None,
@@ -200,10 +200,14 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
     let (verdict, interval, sentence) = match compare(first, second) {
         _ if first.value <= 0.0 => {
             let sentence = format!("{a} has no {metric} to compare that of {b} with.");
-            (Verdict::Unknown, String::new(), sentence)
+            (DifferenceVerdict::Unknown, String::new(), sentence)
         }
         Comparison::Apart(Difference { mean, low, high }) => {
-            let verdict = if (mean > 0.0) == higher_is_better { Verdict::Better } else { Verdict::Worse };
+            let verdict = if (mean > 0.0) == higher_is_better {
+                DifferenceVerdict::Better
+            } else {
+                DifferenceVerdict::Worse
+            };
             let bounds = bounds(low, high);
             (
                 verdict,
@@ -217,11 +221,14 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
             let lies = if sure == UNKNOWN_SIZE { "is" } else { "lies" };
             let sentence =
                 format!("The difference between {a} and {b} in {metric} is inconclusive: it {lies} {sure}.");
-            (Verdict::CannotTell, sure, sentence)
+            (DifferenceVerdict::CannotTell, sure, sentence)
         }
         Comparison::Unknown { difference, p: Some(p) } if p <= 1.0 - CONFIDENCE => {
-            let verdict =
-                if (difference > 0.0) == higher_is_better { Verdict::Better } else { Verdict::Worse };
+            let verdict = if (difference > 0.0) == higher_is_better {
+                DifferenceVerdict::Better
+            } else {
+                DifferenceVerdict::Worse
+            };
             let test = format!("permutation test over one-second blocks, {}", p_value(p));
             let sentence = format!(
                 "{} ({test}; it assumes that seconds are independent of each other).",
@@ -242,7 +249,7 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
             let sentence = format!(
                 "The {metric} of {b} differs from that of {a} by {change}, which may be chance: {why}."
             );
-            (Verdict::Unknown, why, sentence)
+            (DifferenceVerdict::Unknown, why, sentence)
         }
     };
     Told { verdict, change: shown(second.value - first.value), interval, sentence: Some(sentence) }
@@ -316,7 +323,7 @@ mod tests {
         Mean { value, estimate: Some(estimate), seconds: Vec::new() }
     }
 
-    fn told(first: &Mean, second: &Mean, direction: Direction) -> (Verdict, String) {
+    fn told(first: &Mean, second: &Mean, direction: Direction) -> (DifferenceVerdict, String) {
         let Told { verdict, sentence, .. } = tell(first, second, direction, ["A", "B"]);
         (verdict, with_ordinary_spaces(&sentence.unwrap_or_default()))
     }
@@ -325,31 +332,31 @@ mod tests {
     fn more_throughput_is_better_and_more_latency_worse() {
         let (low, high) = (mean_of(100.0, 1.0), mean_of(150.0, 1.0));
         let (verdict, sentence) = told(&low, &high, Direction::HigherIsBetter);
-        assert_eq!(verdict, Verdict::Better);
+        assert_eq!(verdict, DifferenceVerdict::Better);
         assert_eq!(sentence, "B is 50 % faster than A in throughput (between +49 % and +51 %, 95 %).");
         let (verdict, sentence) = told(&low, &high, Direction::LowerIsBetter);
-        assert_eq!(verdict, Verdict::Worse);
+        assert_eq!(verdict, DifferenceVerdict::Worse);
         assert_eq!(
             sentence,
             "On average a transaction of B takes 50 % longer than A (between +49 % and +51 %, 95 %)."
         );
-        assert_eq!(told(&high, &low, Direction::HigherIsBetter).0, Verdict::Worse);
+        assert_eq!(told(&high, &low, Direction::HigherIsBetter).0, DifferenceVerdict::Worse);
     }
 
     #[test]
     fn what_cannot_be_told_is_not_told() {
         let (verdict, sentence) = told(&mean_of(100.0, 9.0), &mean_of(101.0, 9.0), Direction::HigherIsBetter);
-        assert_eq!(verdict, Verdict::CannotTell);
+        assert_eq!(verdict, DifferenceVerdict::CannotTell);
         assert!(
             sentence.starts_with("The difference between A and B in throughput is inconclusive"),
             "{sentence}"
         );
         let nothing = Mean { value: 100.0, estimate: None, seconds: Vec::new() };
         let (verdict, sentence) = told(&nothing, &mean_of(101.0, 1.0), Direction::HigherIsBetter);
-        assert_eq!(verdict, Verdict::Unknown);
+        assert_eq!(verdict, DifferenceVerdict::Unknown);
         assert!(sentence.contains("too short"), "{sentence}");
         let zero = Mean { value: 0.0, estimate: None, seconds: Vec::new() };
-        assert_eq!(told(&zero, &nothing, Direction::HigherIsBetter).0, Verdict::Unknown);
+        assert_eq!(told(&zero, &nothing, Direction::HigherIsBetter).0, DifferenceVerdict::Unknown);
     }
 
     #[test]
@@ -363,7 +370,7 @@ mod tests {
             let (_, sentence) = told(&mean_of(100.0, 90.0), &mean_of(50.0, 40.0), direction);
             assert!(sentence.contains(metric) && sentence.contains("between −100 % and"), "{sentence}");
             let (verdict, sentence) = told(&mean_of(100.0, 900.0), &mean_of(101.0, 9.0), direction);
-            assert_eq!(verdict, Verdict::CannotTell);
+            assert_eq!(verdict, DifferenceVerdict::CannotTell);
             assert!(sentence.contains("it is known to no better than ± 100 %"), "{sentence}");
         }
         assert!(
@@ -375,13 +382,13 @@ mod tests {
     fn short_runs_that_are_far_apart_differ() {
         let short = |value: f64| Mean { value, estimate: None, seconds: vec![value; 6] };
         let (verdict, sentence) = told(&short(1.0), &short(100.0), Direction::HigherIsBetter);
-        assert_eq!(verdict, Verdict::Better);
+        assert_eq!(verdict, DifferenceVerdict::Better);
         assert_eq!(
             sentence,
             "The throughput of B is 100 times higher than that of A (permutation test over one-second blocks, p = 0.002; it assumes \
              that seconds are independent of each other)."
         );
-        assert_eq!(told(&short(1.0), &short(1.0), Direction::LowerIsBetter).0, Verdict::Unknown);
+        assert_eq!(told(&short(1.0), &short(1.0), Direction::LowerIsBetter).0, DifferenceVerdict::Unknown);
     }
 
     #[test]

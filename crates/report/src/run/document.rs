@@ -3,7 +3,7 @@
 
 use results::{LimitedBy, Record};
 
-use super::difference::{ComparedRun, QUANTILES, Told, Verdict, comparison};
+use super::difference::{ComparedRun, DifferenceVerdict, QUANTILES, Told, comparison};
 use super::{
     Run, actions, brief, environment, errors, goals, latencies, letter, load, outages, pooler, ranks,
     relations, rules, server, settings, verification, warnings,
@@ -263,7 +263,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     if let Some((first, others)) = compared.split_first() {
         sections.extend(others.iter().map(|run| terminal("pair", "", vec![Block::Table(pair(first, run))])));
     }
-    let sentences: Vec<(Verdict, String)> = compared.iter().flat_map(sentences).collect();
+    let sentences: Vec<(DifferenceVerdict, String)> = compared.iter().flat_map(sentences).collect();
     let told = sentences.iter().map(|(_, sentence)| sentence.clone()).collect();
     let RunCharts { over_time, percentiles, damaged_histograms } = RunCharts::new(runs);
     let warnings = warnings::of_runs(runs, &damaged_histograms);
@@ -307,16 +307,16 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     }
 }
 
-fn sentences(run: &ComparedRun) -> Vec<(Verdict, String)> {
+fn sentences(run: &ComparedRun) -> Vec<(DifferenceVerdict, String)> {
     let told = run.tps_difference.iter().chain(&run.mean_difference);
     told.filter_map(|told| Some((told.verdict, told.sentence.clone()?))).collect()
 }
 
-fn tone(verdict: Verdict) -> Tone {
+fn tone(verdict: DifferenceVerdict) -> Tone {
     match verdict {
-        Verdict::Better => Tone::Good,
-        Verdict::Worse => Tone::Bad,
-        Verdict::CannotTell | Verdict::Unknown => Tone::Plain,
+        DifferenceVerdict::Better => Tone::Good,
+        DifferenceVerdict::Worse => Tone::Bad,
+        DifferenceVerdict::CannotTell | DifferenceVerdict::Unknown => Tone::Plain,
     }
 }
 
@@ -325,8 +325,10 @@ fn pair(first: &ComparedRun, other: &ComparedRun) -> Table {
     let change = |told: &Option<Told>| {
         // The reason of an unknown interval is in the sentence below.
         let interval = |told: &Told| match told.verdict {
-            Verdict::Unknown => "—".to_owned(),
-            Verdict::Better | Verdict::Worse | Verdict::CannotTell => told.interval.clone(),
+            DifferenceVerdict::Unknown => "—".to_owned(),
+            DifferenceVerdict::Better | DifferenceVerdict::Worse | DifferenceVerdict::CannotTell => {
+                told.interval.clone()
+            }
         };
         told.as_ref().map_or_else(Default::default, |told| (told.change.clone(), interval(told)))
     };
@@ -366,10 +368,10 @@ fn table(compared: &[ComparedRun]) -> Table {
         None => Cell::text("—"),
         Some(told) => {
             let (word, tone) = match told.verdict {
-                Verdict::Better => ("better, ", Tone::Good),
-                Verdict::Worse => ("worse, ", Tone::Bad),
-                Verdict::CannotTell => ("inconclusive, ", Tone::Plain),
-                Verdict::Unknown => ("", Tone::Plain),
+                DifferenceVerdict::Better => ("better, ", Tone::Good),
+                DifferenceVerdict::Worse => ("worse, ", Tone::Bad),
+                DifferenceVerdict::CannotTell => ("inconclusive, ", Tone::Plain),
+                DifferenceVerdict::Unknown => ("", Tone::Plain),
             };
             Cell::text(&*told.change).with_note(format!("{word}{}", told.interval)).with_tone(tone)
         }

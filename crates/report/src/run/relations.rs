@@ -19,7 +19,7 @@ const ROWS_RATIO_MIN: f64 = 1.1;
 const PLACES_MAX: usize = 5;
 
 /// Of what runs differ in: what it is, and its value in each run.
-pub(super) type Difference = (String, Vec<String>);
+pub(super) type SettingDifference = (String, Vec<String>);
 
 /// The tables and their indexes, and the statements of which they are not known.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
@@ -86,7 +86,7 @@ fn shown(definition: &str) -> String {
 }
 
 /// What differs of the tables that all runs use; empty if a run does not know its tables.
-pub(super) fn differences(runs: &[Run<'_>]) -> Vec<Difference> {
+pub(super) fn differences(runs: &[Run<'_>]) -> Vec<SettingDifference> {
     let known = runs.iter().map(|run| run.record.relations.as_ref());
     let Some(known) = known.collect::<Option<Vec<&Relations>>>() else { return Vec::new() };
     let Some((first, others)) = known.split_first() else { return Vec::new() };
@@ -102,7 +102,7 @@ pub(super) fn differences(runs: &[Run<'_>]) -> Vec<Difference> {
 }
 
 /// What differs of one table in several runs.
-fn of_one_table(tables: &[&Relation]) -> Vec<Difference> {
+fn of_one_table(tables: &[&Relation]) -> Vec<SettingDifference> {
     let name = tables.first().map(|table| escaped_line(table.name.as_str())).unwrap_or_default();
     let facts: Vec<BTreeMap<String, String>> = tables.iter().map(|table| facts(table)).collect();
     let labels: BTreeSet<&String> = facts.iter().flat_map(BTreeMap::keys).collect();
@@ -114,7 +114,7 @@ fn of_one_table(tables: &[&Relation]) -> Vec<Difference> {
         let values = facts.iter().map(|of_run| of_run.get(label).map_or("none".to_owned(), Clone::clone));
         row(label, values.collect())
     };
-    let mut rows: Vec<Difference> = labels.into_iter().filter_map(of_label).collect();
+    let mut rows: Vec<SettingDifference> = labels.into_iter().filter_map(of_label).collect();
     let estimates: Option<Vec<u64>> = tables.iter().map(|table| table.rows).collect();
     if let Some(estimates) = estimates {
         let least = estimates.iter().min().copied().unwrap_or(0) as f64;

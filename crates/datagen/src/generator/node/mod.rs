@@ -13,10 +13,10 @@ use super::draw::{Cell, Draw, Lengths, Sub};
 use super::float::Distribution;
 use super::literal::{integer, quote_element, write_decimal};
 use super::random_bits::{bits, random, unit};
-use super::text::{Chars, Checked, NumberFormat, Prefixed, digits_of};
+use super::text::{Chars, CheckedNumber, NumberFormat, Prefixed, digits_of};
 
 pub(crate) use column::{CaseValue, ColumnCases, ColumnNode, Rank};
-pub(crate) use sequence::{Part, Sequence};
+pub(crate) use sequence::{Part, PatternSequence};
 
 /// A generator with the settings that all have.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ pub(crate) enum Kind {
     },
     /// One draw for each row, wherever the same macro is named.
     Value(Box<Node>),
-    Pattern(Sequence),
+    Pattern(PatternSequence),
     /// Random, or a function of a draw.
     Uuid {
         draw: Option<Draw>,
@@ -133,7 +133,7 @@ pub(crate) enum Kind {
         draw: Draw,
         bytes: u8,
     },
-    Checked(Checked),
+    Checked(CheckedNumber),
     Null,
     Reference {
         draw: Draw,

@@ -9,7 +9,7 @@ use crate::generator::random_bits::random;
 
 /// Parts behind each other.
 #[derive(Clone, Debug)]
-pub(crate) struct Sequence {
+pub(crate) struct PatternSequence {
     key: u64,
     parts: Vec<Part>,
     /// So many parts at the front are enumerated.
@@ -25,12 +25,12 @@ pub(crate) enum Part {
     /// One of these characters.
     Class(Vec<char>),
     /// One of these sequences.
-    Group(Vec<Sequence>),
+    Group(Vec<PatternSequence>),
     Repeat(Box<Part>, Lengths),
     Generator(Box<Node>),
 }
 
-impl Sequence {
+impl PatternSequence {
     /// Different ranks must give different texts. Parts are enumerated from the front as long as all have a fixed
     /// width; the first part without one is the last, and the text behind it must not continue it.
     pub fn new(key: u64, parts: Vec<Part>) -> Self {
@@ -117,7 +117,7 @@ impl Part {
             Self::Literal(text) => Some(String::from_utf8_lossy(text).chars().count() as u64),
             Self::Class(_) => Some(1),
             Self::Group(alternatives) => {
-                let mut widths = alternatives.iter().map(Sequence::width);
+                let mut widths = alternatives.iter().map(PatternSequence::width);
                 let first = widths.next()??;
                 widths.all(|width| width == Some(first)).then_some(first)
             }
@@ -140,7 +140,9 @@ impl Part {
         match self {
             Self::Literal(text) => text.len() as u64,
             Self::Class(set) => set.iter().map(|c| c.len_utf8() as u64).max().unwrap_or(0),
-            Self::Group(alternatives) => alternatives.iter().map(Sequence::bytes_max).max().unwrap_or(0),
+            Self::Group(alternatives) => {
+                alternatives.iter().map(PatternSequence::bytes_max).max().unwrap_or(0)
+            }
             Self::Repeat(part, lengths) => part.bytes_max().saturating_mul(lengths.max.into()),
             Self::Generator(node) => node.bytes_max(),
         }

@@ -22,7 +22,7 @@ pub(super) struct Buffers {
 }
 
 /// State of one connection.
-pub(super) struct Connection {
+pub(super) struct EpollConnection {
     number: usize,
     socket: Socket,
     address: Address,
@@ -40,7 +40,7 @@ pub(super) struct Connection {
     unsent: Unsent,
 }
 
-impl Connection {
+impl EpollConnection {
     /// Starts connecting.
     pub(super) fn open(
         number: usize,

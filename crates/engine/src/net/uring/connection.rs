@@ -11,7 +11,7 @@ use crate::driver::Receive;
 use crate::net::stream::{Unsent, begin_tls, connect, finish_connecting};
 
 /// State of one connection.
-pub(super) struct Connection {
+pub(super) struct UringConnection {
     pub(super) socket: Socket,
     address: Address,
     keep_alive: KeepAlive,
@@ -27,7 +27,7 @@ pub(super) struct Connection {
     pub(super) unsent: Unsent,
 }
 
-impl Connection {
+impl UringConnection {
     /// Starts connecting.
     pub(super) fn open(address: &Address, transport: &Transport, now: Timestamp) -> io::Result<Self> {
         let (tls, unsent) = begin_tls(address, transport)?;

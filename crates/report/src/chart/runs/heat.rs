@@ -26,15 +26,15 @@ pub(crate) struct LatencyRows {
 
 /// Counts by time and latency.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Heat {
+pub(crate) struct HeatOverTime {
     pub(crate) rows: LatencyRows,
     /// In order.
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<HeatColumn>,
 }
 
 /// A stretch of time.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Column {
+pub(crate) struct HeatColumn {
     pub(crate) start_s: f64,
     pub(crate) end_s: f64,
     /// Of each row.
@@ -78,9 +78,9 @@ impl LatencyRows {
     }
 }
 
-impl Heat {
-    pub(crate) fn new(rows: LatencyRows) -> Heat {
-        Heat { rows, columns: Vec::new() }
+impl HeatOverTime {
+    pub(crate) fn new(rows: LatencyRows) -> HeatOverTime {
+        HeatOverTime { rows, columns: Vec::new() }
     }
 
     /// A further column.
@@ -93,7 +93,7 @@ impl Heat {
                 *row = row.saturating_add(count);
             }
         }
-        self.columns.push(Column { start_s, end_s, counts });
+        self.columns.push(HeatColumn { start_s, end_s, counts });
     }
 
     /// Merges neighbours until no more than [`COLUMNS_MAX`] are left.
@@ -140,7 +140,7 @@ mod tests {
     fn thinning_out_loses_no_transaction() {
         let mut response = Distribution::new();
         (1..=1_000u64).for_each(|us| response.record_ns(us * 1_000));
-        let mut heat = Heat::new(rows(0.0, 10.0, 31));
+        let mut heat = HeatOverTime::new(rows(0.0, 10.0, 31));
         (0..500u32).for_each(|second| heat.add(second.into(), f64::from(second) + 1.0, &response));
         heat.thin_out();
         assert!(heat.columns.len() <= COLUMNS_MAX);
@@ -153,7 +153,7 @@ mod tests {
     fn without_a_latency_there_are_no_rows() {
         let rows = LatencyRows::for_all(std::iter::empty());
         assert_eq!((rows.count, rows.edges_us().len()), (0, 1));
-        let mut heat = Heat::new(rows);
+        let mut heat = HeatOverTime::new(rows);
         heat.add(0.0, 1.0, &Distribution::new());
         assert!(heat.columns[0].counts.is_empty());
     }

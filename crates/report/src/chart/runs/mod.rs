@@ -12,7 +12,7 @@ pub(crate) use heat::LatencyRows;
 pub(crate) use over_time::RunCharts;
 pub(crate) use percentile_plot::percentile_points;
 pub(crate) use server::{ServerOverTime, WaitsOverTime};
-pub(crate) use timeline::{Point as TimelinePoint, Quantiles, Timeline};
+pub(crate) use timeline::{Quantiles, Timeline, TimelinePoint};
 
 /// Points of a line: a screen shows no more.
 pub(crate) const POINTS_MAX: usize = 300;

@@ -4,16 +4,16 @@
 use results::{Counts, Interval, Record};
 use stats::Distribution;
 
-use super::heat::Heat;
+use super::heat::HeatOverTime;
 use super::{LatencyRows, neighbours};
 
 /// All that is drawn of a run's intervals.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// In order.
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Vec<TimelinePoint>,
     /// How many transactions took how long, when.
-    pub(crate) heat: Heat,
+    pub(crate) heat: HeatOverTime,
     /// Response times of the whole run.
     pub(crate) response: Distribution,
     /// Service times, if they are something else.
@@ -24,7 +24,7 @@ pub(crate) struct Timeline {
 
 /// A stretch of time.
 #[derive(Copy, Clone, Debug, PartialEq)]
-pub(crate) struct Point {
+pub(crate) struct TimelinePoint {
     pub(crate) start_s: f64,
     pub(crate) end_s: f64,
     /// Succeeded transactions per second.
@@ -53,7 +53,7 @@ impl Timeline {
         let intervals = &record.intervals;
         let mut timeline = Timeline {
             points: Vec::new(),
-            heat: Heat::new(rows),
+            heat: HeatOverTime::new(rows),
             response: Distribution::new(),
             service: None,
             damaged: 0,
@@ -76,7 +76,7 @@ impl Timeline {
                     }
                 }
             }
-            let Some(point) = Point::of(stretch, &scratch) else { continue };
+            let Some(point) = TimelinePoint::of(stretch, &scratch) else { continue };
             timeline.heat.add(point.start_s, point.end_s, &scratch);
             timeline.response.merge(&scratch);
             timeline.points.push(point);
@@ -106,15 +106,15 @@ fn stretches(intervals: &[Interval], points_max: usize) -> Vec<&[Interval]> {
     stretches
 }
 
-impl Point {
-    fn of(stretch: &[Interval], response: &Distribution) -> Option<Point> {
+impl TimelinePoint {
+    fn of(stretch: &[Interval], response: &Distribution) -> Option<TimelinePoint> {
         let (start_s, end_s) = (stretch.first()?.start_s, stretch.last()?.end_s);
         let seconds = end_s - start_s;
         let sum = |of: fn(&Counts) -> u64| -> f64 {
             stretch.iter().map(|interval| of(&interval.counts) as f64).sum::<f64>() / seconds
         };
         // Also false for what is not a number, which only a damaged file holds.
-        (seconds > 0.0 && start_s.is_finite() && end_s.is_finite()).then(|| Point {
+        (seconds > 0.0 && start_s.is_finite() && end_s.is_finite()).then(|| TimelinePoint {
             start_s,
             end_s,
             tps: sum(|counts| counts.succeeded),
@@ -178,7 +178,7 @@ mod tests {
         let intervals = [interval(0.0, 1.0, &[1]), interval(1.0, 2.0, &[1]), interval(2.0, 2.01, &[1, 1])];
         let stretches = stretches(&intervals, 600);
         assert_eq!(stretches.len(), 2);
-        let point = Point::of(stretches[1], &Distribution::new()).unwrap();
+        let point = TimelinePoint::of(stretches[1], &Distribution::new()).unwrap();
         assert!((point.tps - 3.0 / 1.01).abs() < 1e-9);
     }
 
@@ -189,7 +189,7 @@ mod tests {
         for interval in &intervals {
             merged.merge(&interval.scripts[0].response.decode().unwrap());
         }
-        let point = Point::of(&intervals, &merged).unwrap();
+        let point = TimelinePoint::of(&intervals, &merged).unwrap();
         let quantiles = point.quantiles.unwrap();
         assert!((quantiles.p50 - 1_000.0).abs() < 1.0);
         assert_eq!(quantiles.max, 9_000.0);
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn time_that_does_not_pass_makes_no_point() {
         for (start_s, end_s) in [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {
-            assert_eq!(Point::of(&[interval(start_s, end_s, &[1])], &Distribution::new()), None);
+            assert_eq!(TimelinePoint::of(&[interval(start_s, end_s, &[1])], &Distribution::new()), None);
         }
     }
 }
