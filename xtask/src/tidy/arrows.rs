@@ -1,5 +1,6 @@
-//! The dependency arrows printed in ARCHITECTURE.md are exactly those of the crates' Cargo.toml files:
-//! a new edge between crates changes the document in the same commit. Test kits stay out of products.
+//! The dependency arrows printed in ARCHITECTURE.md are exactly those of the crates' Cargo.toml files: a new edge between
+//! crates changes the document in the same commit. No crate depends on one of a higher layer of the code map. Test kits stay
+//! out of products.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +8,8 @@ use super::tree::{Problem, Tree};
 
 const MAP: &str = "ARCHITECTURE.md";
 const ARROW: &str = "→";
+/// A line of the code map from which on the crates are those of a layer.
+const LAYER: &str = "| **layer ";
 /// May be a dev-dependency of all, and a dependency of none.
 const ONLY_FOR_TESTS: [&str; 3] = ["testkit", "fuzz", "power_loss"];
 
@@ -18,6 +21,7 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
         return vec![Problem::in_file(MAP, "is missing; it draws the map")];
     };
     let drawn = drawn_edges(&map.text);
+    let layers = layers(&map.text);
     let names = tree.crates();
     let mut problems = Vec::new();
     for &name in &names {
@@ -44,6 +48,10 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
         for to in arrows.difference(&real) {
             let text = format!("draws {name} {ARROW} {to}, which {path} does not have: remove the arrow");
             problems.push(Problem::in_file(MAP, text));
+        }
+        for to in real.iter().filter(|to| layers.get(*to) > layers.get(name) && layers.contains_key(name)) {
+            let text = format!("uses `{to}` of a higher layer ({MAP}): move what both need down");
+            problems.push(Problem::in_file(&path, text));
         }
         for kit in ONLY_FOR_TESTS.iter().filter(|kit| real.contains(*kit)) {
             problems.push(Problem::in_file(&path, format!("`{kit}` may only be a dev-dependency")));
@@ -75,6 +83,23 @@ fn drawn_edges(text: &str) -> Edges<'_> {
         }
     }
     edges
+}
+
+/// The layers of the crates in the code map.
+fn layers(text: &str) -> BTreeMap<&str, u32> {
+    let mut layers = BTreeMap::new();
+    let mut layer = None;
+    for line in text.lines() {
+        if line.starts_with("| **") || line.starts_with("## ") {
+            let number = line.strip_prefix(LAYER).and_then(|rest| rest.split(':').next());
+            layer = number.and_then(|number| number.parse().ok());
+        }
+        let name = line.strip_prefix("| `crates/").and_then(|rest| rest.split('/').next());
+        if let (Some(name), Some(layer)) = (name, layer) {
+            layers.insert(name, layer);
+        }
+    }
+    layers
 }
 
 /// Which of `ours` a manifest has under `[dependencies]` (also for one target, or for the build).
@@ -131,6 +156,18 @@ mod tests {
     fn an_arrow_without_an_edge_is_a_problem() {
         let problems = check_tree(DRAWN, ENGINE);
         assert!(problems[0].starts_with("draws engine → stats"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_crate_of_a_higher_layer_is_not_used() {
+        let map = |engine: u32| {
+            format!(
+                "| **layer 1: a** | | |\n| `crates/wire/` | | |\n| `crates/stats/` | | |\n| **layer {engine}: b** | | |\n| `crates/engine/` | | |\n## B\n{DRAWN}"
+            )
+        };
+        let manifest = "[dependencies]\nwire.workspace = true\nstats.workspace = true\n";
+        assert_eq!(check_tree(&map(2), manifest), [""; 0]);
+        assert!(check_tree(&map(0), manifest)[0].starts_with("uses `stats` of a higher layer"));
     }
 
     #[test]
