@@ -118,7 +118,7 @@ impl<'p> ReconnectingClients<'p> {
         std::mem::take(&mut self.out) > 0
     }
 
-    /// When [`Reconnecting::attempt_due`] has something to do.
+    /// When [`ReconnectingClients::attempt_due`] has something to do.
     pub(super) fn next_at(&self) -> Option<Timestamp> {
         let attempt = self.waiting.front().map(|_| self.next_attempt);
         let timeout = self.begun.front().map(|(since, ..)| *since + self.plan.attempt_timeout);

@@ -1,5 +1,5 @@
 //! Texts of parts behind each other, which `pattern` reads from a regular expression. Unique columns enumerate the texts:
-//! see [`Sequence::new`].
+//! see [`PatternSequence::new`].
 
 use script::Random;
 

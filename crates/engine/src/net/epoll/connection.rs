@@ -99,7 +99,7 @@ impl EpollConnection {
         }
     }
 
-    /// Like [`Connection::receive`], with TLS: continues until something is decrypted or nothing is left.
+    /// Like [`EpollConnection::receive`], with TLS: continues until something is decrypted or nothing is left.
     fn receive_encrypted<'b>(&mut self, buffers: &'b mut Buffers, registry: &Registry) -> Receive<'b> {
         loop {
             let (is_open, is_closed) =
