@@ -18,6 +18,7 @@ mod enum_values;
 mod error;
 mod existing_objects;
 mod folder;
+mod foreign_definitions;
 mod foreign_objects;
 mod foreign_parts;
 mod generated;

@@ -125,7 +125,7 @@ const SKIPPED: [&str; 31] = [
 ];
 
 /// Commands of psql whose argument is the rest of the line.
-const WHOLE_LINE: [&str; 5] = ["h", "help", "restrict", "sf", "sv"];
+const WHOLE_LINE: [&str; 4] = ["h", "help", "sf", "sv"];
 
 /// The length of the arguments of a command of psql: a backslash that is not quoted ends them.
 fn arguments_length(line: &str) -> usize {

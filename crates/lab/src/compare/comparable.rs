@@ -105,7 +105,7 @@ impl Comparable {
 
     /// Removes databases of killed comparisons from the running servers of these combinations.
     pub(super) fn remove_leftovers(&self, cells: &[Cell], listener: Listener<'_>) -> Result<(), RunError> {
-        // In place, there are none of pgmeter's own.
+        // A comparison in place makes no databases.
         let servers = cells.iter().map(|cell| &cell.configuration.server).filter(|server| !server.in_place);
         let servers: BTreeSet<&str> = servers.filter_map(|server| server.origin.dsn()).collect();
         servers.into_iter().try_for_each(|dsn| leftovers::remove_abandoned(dsn, listener))

@@ -286,15 +286,14 @@ impl<'a> JudgedLoading<'a> {
 
     fn forget_references(&mut self, rows: &Range<u64>) -> Result<(), WorkloadError> {
         let judge = self.judge;
-        let done = self.in_parts(rows, |this, part| {
+        self.in_parts(rows, |this, part| {
             let mut updates = judge.forget_references(part, this.form.staging);
-            updates.try_for_each(|sql| this.in_savepoint(|session| execute(session, &sql)))
-        });
-        match done {
-            // A type may have no assignment cast to the other.
-            Err(error) if has_class(&error, &[NAME_ERROR]) => Ok(()),
-            done => done,
-        }
+            updates.try_for_each(|sql| match this.in_savepoint(|session| execute(session, &sql)) {
+                // A type may have no assignment cast to the other.
+                Err(error) if has_class(&error, &[NAME_ERROR]) => Ok(()),
+                done => done,
+            })
+        })
     }
 
     /// Inserts staged rows, at most as many as are missing, and removes them from the open numbers. Returns how many
