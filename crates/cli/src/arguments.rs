@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use ::lab::{Programs, check_setting, instrumentation};
+use ::experiment::settings::check_name as check_setting;
+use ::lab::{Programs, instrumentation};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
 use connect::{Environment, Overrides, Target};

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ::lab::{ServerHost, managed_site};
+use ::lab::{host_of_session, managed_site};
 use clap::Args;
 use connect::Overrides;
 use engine::Limit;
@@ -115,7 +115,7 @@ fn measure(
     let mut target = arguments.connection.target()?;
     let host = || {
         let session = connect_asking(&mut target, signals)?;
-        ServerHost::of_session(&session).map_err(Failure::Usage)
+        host_of_session(&session).map_err(Failure::Usage)
     };
     let relative = arguments.run.set_clients_per_core(&mut spec, host, terminal)?;
     let site = managed_site(&target, &spec)?;

@@ -1,6 +1,7 @@
 //! Errors of commands and their exit statuses.
 //! The messages come from the libraries; `main` prints them.
 
+use ::experiment::ExperimentError;
 use ::lab::LabError;
 use connect::ConnectError;
 use engine::EngineError;
@@ -21,7 +22,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
-    Lab(LabError),
+    Experiment(#[from] ExperimentError),
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// A system call failed.
@@ -47,7 +48,7 @@ impl Failure {
             Self::Run(error) => error.into(),
             Self::Aborted(_) => ExitStatus::Incomplete,
             Self::Usage(_)
-            | Self::Lab(_)
+            | Self::Experiment(_)
             | Self::Results(_)
             | Self::System { .. }
             | Self::LogFile { .. }
@@ -70,7 +71,7 @@ impl From<SelectionError> for Failure {
         match error {
             SelectionError::Invalid(text) => Self::Usage(text),
             SelectionError::Results(error) => error.into(),
-            SelectionError::Lab(error) => error.into(),
+            SelectionError::Experiment(error) => error.into(),
         }
     }
 }
@@ -79,7 +80,7 @@ impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         match error {
             LabError::Run(error) => Self::Run(error),
-            error => Self::Lab(error),
+            LabError::Experiment(error) => Self::Experiment(error),
         }
     }
 }

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::lab::{Campaign, CampaignLimits, ExecutionContext, FindHost, Listener, Profile, Subject};
+use ::experiment::{FindHost, Profile, Subject};
+use ::lab::{Campaign, CampaignLimits, ExecutionContext, Listener};
 use clap::{Args, Subcommand};
 use report::experiment;
 use results::SafeText;
@@ -92,7 +93,7 @@ struct Limits {
 }
 
 pub(crate) fn budget(text: &str) -> Result<Duration, String> {
-    let time = ::lab::duration(text).map_err(|expected| format!("expected {expected}"))?;
+    let time = run::options::duration(text).map_err(|expected| format!("expected {expected}"))?;
     if time.is_zero() { Err("expected a time above zero".to_owned()) } else { Ok(time) }
 }
 
@@ -110,8 +111,8 @@ fn read(
 ) -> Result<Subject, Failure> {
     let file = file.as_ref().ok_or_else(|| ::lab::file_missing(places))?;
     let profile = if *quick { Profile::Quick } else { Profile::Full };
-    let subject = Subject::read(file, profile, address.text_with(None)?.as_deref(), find_host)?;
-    terminal::mask(::lab::secret_values(&subject.plan.cells));
+    let subject = ::lab::read_experiment(file, profile, address.text_with(None)?.as_deref(), find_host)?;
+    terminal::mask(::experiment::secret_values(&subject.plan.cells));
     Ok(subject)
 }
 
@@ -120,8 +121,8 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signa
         LabAction::Plan { which } => {
             let Subject { experiment, plan, .. } =
                 read(which, &StorePlaces::default(), Some(&::lab::find_host))?;
-            let outline = ::lab::outline(&experiment, &plan);
-            let outline = SafeText::from(::lab::hide_values(&plan.cells, &outline));
+            let outline = ::experiment::outline(&experiment, &plan);
+            let outline = SafeText::from(::experiment::hide_values(&plan.cells, &outline));
             terminal.print(&results::escaped(outline.as_str()));
             Ok(::lab::preflight(&plan, signals)?)
         }

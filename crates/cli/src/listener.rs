@@ -3,7 +3,8 @@
 
 use std::cell::RefCell;
 
-use ::lab::{Event, Listener, TrialRecord, rough};
+use ::experiment::rough;
+use ::lab::{Event, Listener, TrialRecord};
 use report::{Subject, experiment};
 use results::Plan;
 use run::StorePlaces;
@@ -102,7 +103,7 @@ impl<'a> TerminalListener<'a> {
     }
 
     /// Prints the results of an experiment so far, if there are any.
-    fn report(&self, subject: &::lab::Subject, row: &results::ExperimentRow) {
+    fn report(&self, subject: &::experiment::Subject, row: &results::ExperimentRow) {
         let is_complete = |trial: &results::TrialRow| trial.status == results::TrialStatus::Complete;
         if !row.trials.iter().any(is_complete) && self.output.is_text_on_terminal() {
             return;

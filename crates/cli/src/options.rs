@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use ::lab::ServerHost;
+use ::experiment::ServerHost;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser, ValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -55,7 +55,8 @@ impl<C: RunCommand> RunOptions<C> {
         });
         let mut relative = BTreeMap::new();
         if let Some((option, number, words)) = per_core.next() {
-            let (clients, sentence) = ::lab::clients_per_core(number, host()?).map_err(Failure::Usage)?;
+            let (clients, sentence) =
+                ::experiment::clients_per_core(number, host()?).map_err(Failure::Usage)?;
             terminal.say(sentence);
             spec.clients = clients;
             relative.insert(option, words);

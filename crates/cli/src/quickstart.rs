@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::lab::ServerHost;
 use clap::{Arg, Args};
 use engine::Limit;
 use report::Subject;
@@ -96,7 +95,7 @@ pub(crate) fn run(
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     let places = arguments.places.places()?;
     let mut spec = arguments.run.spec()?;
-    let host = || Ok(ServerHost::of_process());
+    let host = || Ok(::lab::host_of_process());
     let relative = arguments.run.set_clients_per_core(&mut spec, host, terminal)?;
     let quickstart = ::lab::Quickstart {
         programs: arguments.installation.programs(),

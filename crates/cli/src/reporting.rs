@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ::lab::Profile;
+use ::experiment::Profile;
 use clap::Args;
 use report::{ReportedStore, Selection, Subject};
 

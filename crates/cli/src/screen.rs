@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::lab::{CampaignLimits, ExecutionContext, ScreenOptions, Typed};
+use ::experiment::Typed;
+use ::lab::{CampaignLimits, ExecutionContext, ScreenOptions};
 use clap::{Arg, Args};
 use run::RunSpec;
 use run::options::{RunOption, percent};
@@ -37,7 +38,7 @@ impl RunCommand for Screen {
     ];
 
     fn base() -> RunSpec {
-        ::lab::default_load()
+        ::experiment::default_load()
     }
 
     fn adapted(option: &RunOption, argument: Arg) -> Arg {
@@ -136,7 +137,7 @@ pub(crate) fn run(
             listener.say(sentence);
         }
         prepared.subject.experiment.annotation.replace(annotation);
-        terminal::mask(::lab::secret_values(&prepared.subject.plan.cells));
+        terminal::mask(::experiment::secret_values(&prepared.subject.plan.cells));
         listener.say(::lab::screening_in_words(&prepared));
         let limits = CampaignLimits {
             budget: Some(arguments.budget),

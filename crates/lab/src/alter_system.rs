@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use connect::Session;
 use connect::quote::{identifier, literal};
+use experiment::Settings;
 use run::{Control, RunError};
 
-use crate::applied_settings::Settings;
 use crate::stopwatch::Stopwatch;
 
 /// How long to wait until the server has read its configuration, and the polling interval.

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use crate::forecast::Forecast;
-use crate::plan::Plan;
-use crate::readiness::{Preparation, Readiness};
+use experiment::{Forecast, Plan, Preparation, Readiness};
+
 use crate::stopwatch::Stopwatch;
 
 /// Time budget of one execution.

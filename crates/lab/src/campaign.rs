@@ -6,6 +6,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use connect::Patience;
+use experiment::{Experiment, FindHost, Memory, Plan, Profile, Subject, Trial, hide_levels};
 use results::{
     Annotation, EntryId, EntryKind, ExperimentRow, KeptText, NewDirectories, PlannedTrial, SafeText, Store,
     TrialRow, TrialStatus, UnfinishedExperiment,
@@ -15,53 +17,45 @@ use run::{RunError, StorePlaces, without_secret_values};
 use crate::budget::{TimeBudget, TrialTiming};
 use crate::error::LabError;
 use crate::event::{Event, Listener};
-use crate::experiment::{Experiment, Profile};
+use crate::files::files;
 use crate::goals;
 use crate::leftovers;
-use crate::memory::Memory;
-use crate::plan::Plan;
 use crate::provision::Provisioner;
 use crate::query_pass;
-use crate::relative::FindHost;
 use crate::repeating_failure::would_repeat;
 use crate::running_pooler;
 use crate::schema_change;
 use crate::screen::directory::file_of;
-use crate::secret_levels;
-use crate::subject::{Subject, files};
 use crate::timed;
 use crate::trial::{self, ExecutionContext, Finished};
 
-impl Subject {
-    /// Reads, checks and plans an experiment; of a directory, its `experiment.toml`. `dsn` names a running server instead of
-    /// the file's. Secret labels are hidden. Without `find_host`, values relative to a server's host get no number, which
-    /// is sufficient for reading the store.
-    ///
-    /// # Errors
-    /// The file, or a file that it names, is invalid.
-    pub fn read(
-        file: &Path,
-        profile: Profile,
-        dsn: Option<&str>,
-        find_host: Option<FindHost<'_>>,
-    ) -> Result<Self, LabError> {
-        let file = &if file.is_dir() { file.join("experiment.toml") } else { file.to_owned() };
-        let mut experiment = Experiment::read(file, profile)?;
-        experiment.connect_to(dsn)?;
-        let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
-        let memory = Memory {
-            available_bytes: server::available_memory(),
-            shared_buffers_bytes: server::default_shared_buffers(),
-        };
-        let mut plan =
-            Plan::within(&experiment, &file.display().to_string(), folder.as_path(), &memory, find_host)?;
-        secret_levels::hide_levels(&experiment, &mut plan.cells);
-        timed::check(&plan.cells)?;
-        schema_change::check(plan.cells.iter().map(|cell| &cell.configuration))?;
-        trial::check(&plan.cells)?;
-        let patience = connect::Patience::default();
-        Ok(Self { experiment, plan, profile, folder, file: file.to_owned(), patience })
-    }
+/// Reads, checks and plans an experiment; of a directory, its `experiment.toml`. `dsn` names a running server instead of
+/// the file's. Secret labels are hidden. Without `find_host`, values relative to a server's host get no number, which
+/// is sufficient for reading the store.
+///
+/// # Errors
+/// The file, or a file that it names, is invalid.
+pub fn read_experiment(
+    file: &Path,
+    profile: Profile,
+    dsn: Option<&str>,
+    find_host: Option<FindHost<'_>>,
+) -> Result<Subject, LabError> {
+    let file = if file.is_dir() { file.join("experiment.toml") } else { file.to_owned() };
+    let mut experiment = Experiment::read(&file, profile)?;
+    experiment.connect_to(dsn)?;
+    let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
+    let memory = Memory {
+        available_bytes: server::available_memory(),
+        shared_buffers_bytes: server::default_shared_buffers(),
+    };
+    let mut plan =
+        Plan::within(&experiment, &file.display().to_string(), folder.as_path(), &memory, find_host)?;
+    hide_levels(&experiment, &mut plan.cells);
+    timed::check(&plan.cells)?;
+    schema_change::check(plan.cells.iter().map(|cell| &cell.configuration))?;
+    trial::check(&plan.cells)?;
+    Ok(Subject { experiment, plan, profile, folder, file })
 }
 
 /// The user's options for running trials.
@@ -104,7 +98,7 @@ impl Campaign {
         let directories = NewDirectories::of(places.store().parent().unwrap_or(Path::new("")));
         let begun = Begun { store: !places.store().exists(), directories };
         let mut store = places.open()?;
-        let (name, profile) = (&subject.experiment.name, profile_name(subject.profile));
+        let (name, profile) = (&subject.experiment.name, subject.profile.name());
         let before = store.newest_experiment(name, profile)?;
         if let Some(words) = before.as_ref().and_then(|before| broken_off(before, &subject.file)) {
             listener.say(words);
@@ -129,7 +123,7 @@ impl Campaign {
     /// # Errors
     /// The store has none, or the experiment's files have changed since.
     pub fn find(subject: Subject, places: StorePlaces) -> Result<Self, RunError> {
-        let (name, profile) = (&subject.experiment.name, profile_name(subject.profile));
+        let (name, profile) = (&subject.experiment.name, subject.profile.name());
         let row = match places.store() {
             // A query must not create a store.
             store if !store.exists() => None,
@@ -171,15 +165,17 @@ impl Campaign {
         running_pooler::warn(&self.subject.plan.cells, listener);
         let prefix = leftovers::prefix(&execution.mark);
         let (subject, user) = (Rc::clone(&self.subject), limits.server_user.clone());
-        let result = Provisioner::new(subject, user, prefix, self.places.clone(), listener, control)
-            .and_then(|mut provisioner| {
-                let mut budget = TimeBudget::new(limits.budget);
-                let is_over = self.go_through(&mut provisioner, &mut budget, context)?;
-                if is_over && limits.retry_failed && self.retry_failed()? {
-                    self.go_through(&mut provisioner, &mut budget, context)?;
-                }
-                Ok(())
-            });
+        let patience = Patience::default();
+        let result =
+            Provisioner::new(subject, user, prefix, patience, self.places.clone(), listener, control)
+                .and_then(|mut provisioner| {
+                    let mut budget = TimeBudget::new(limits.budget);
+                    let is_over = self.go_through(&mut provisioner, &mut budget, context)?;
+                    if is_over && limits.retry_failed && self.retry_failed()? {
+                        self.go_through(&mut provisioner, &mut budget, context)?;
+                    }
+                    Ok(())
+                });
         leftovers::end(&self.subject.plan, &execution, &self.places, listener)?;
         if let Err(RunError::Interrupted(_)) = result {
             listener.tell(Event::Ended(&self.subject, &self.row));
@@ -416,7 +412,7 @@ fn resume_of(experiment: &UnfinishedExperiment, places: &StorePlaces) -> String 
     } else {
         files.iter().find(is_experiment).unwrap_or(name).clone()
     };
-    let quick = if profile == profile_name(Profile::Quick) { " --quick" } else { "" };
+    let quick = if profile == Profile::Quick.name() { " --quick" } else { "" };
     format!("pgmeter lab resume {file}{quick} ({left} of {trials})")
 }
 
@@ -458,7 +454,7 @@ fn broken_off(row: &ExperimentRow, file: &Path) -> Option<String> {
 fn in_plan_order(plan: &Plan, row: ExperimentRow) -> Option<ExperimentRow> {
     let key = |trial: &TrialRow| (trial.factors.clone(), trial.repeat);
     let mut stored: BTreeMap<_, _> = row.trials.into_iter().map(|trial| (key(&trial), trial)).collect();
-    let find = |trial: &crate::Trial| stored.remove(&(factors(plan, trial.cell), trial.repeat));
+    let find = |trial: &Trial| stored.remove(&(factors(plan, trial.cell), trial.repeat));
     let trials: Vec<TrialRow> = plan.trials.iter().map(find).collect::<Option<_>>()?;
     stored.is_empty().then_some(ExperimentRow { trials, ..row })
 }
@@ -467,11 +463,15 @@ fn factors(plan: &Plan, cell: usize) -> BTreeMap<String, String> {
     plan.cells[cell].levels.iter().cloned().collect()
 }
 
-/// The profile in the store and in reports.
-#[must_use]
-pub fn profile_name(profile: Profile) -> &'static str {
-    match profile {
-        Profile::Full => "full",
-        Profile::Quick => "quick",
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_stands_for_its_experiment() {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/protocol"));
+        let subject =
+            read_experiment(folder, Profile::Quick, None, None).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((subject.file, &*subject.folder), (folder.join("experiment.toml"), folder));
     }
 }

@@ -1,6 +1,7 @@
 //! Progress events of servers, trials and comparisons. Listeners return nothing, so they cannot change the
 //! measurement.
 
+use experiment::Subject;
 use results::{ExperimentRow, Record, StepsRecord};
 use server::FetchProgress;
 use std::fmt::Display;
@@ -8,7 +9,6 @@ use std::time::Duration;
 use workload::{InitOptions, InitProgress, InitReport};
 
 use crate::compare::ComparisonRun;
-use crate::subject::Subject;
 
 /// A progress event.
 pub enum Event<'a> {

@@ -1,11 +1,9 @@
 //! The goals of all trials, evaluated after the last one: which were missed or are undecided. The verdicts are in the
 //! records of the trials, also of those that an earlier execution ran.
 
+use experiment::{Cell, Plan};
 use results::{ExperimentRow, GoalVerdict, Record, TrialRow};
 use run::{RunError, StorePlaces};
-
-use crate::configuration::Cell;
-use crate::plan::Plan;
 
 /// Trials that the message names.
 const NAMED_MAX: usize = 6;

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use connect::quote::{identifier, literal};
 use connect::{Environment, Overrides, Row, Session, Target};
+use experiment::Plan;
 use results::Execution;
 use run::{RunError, StorePlaces};
 
 use crate::event::Listener;
-use crate::plan::Plan;
 use crate::stopwatch::Stopwatch;
 
 /// Prefix of all databases of an execution.

@@ -6,13 +6,11 @@ use std::path::Path;
 
 use connect::quote::literal;
 use connect::{Environment, Overrides, Session, SqlState, Target};
+use experiment::{Cell, Configuration, Origin, Plan, ServerSpec, SessionSettings};
 use run::{Control, RunError, ScriptSpec};
 
-use crate::configuration::{Cell, Configuration, Origin, ServerSpec};
-use crate::plan::Plan;
 use crate::running_pooler;
 use crate::session_options::{refused_by_server, with_settings};
-use crate::session_settings::SessionSettings;
 use crate::trial;
 
 /// Checks what trials of this plan need.

@@ -9,28 +9,29 @@ use std::thread;
 use std::time::Duration;
 
 use connect::quote::identifier;
-use connect::{ConnectError, Environment, HostOrder, Overrides, Session, SessionAttributes, Target};
+use connect::{
+    ConnectError, Environment, HostOrder, Overrides, Patience, Session, SessionAttributes, Target,
+};
+use experiment::{
+    ALL_STANDBYS, Arrangement, Configuration, DataSpec, LoadedData, NetworkKind, Origin, Preparation,
+    Restore, ServerSpec, Subject,
+};
 use run::{Control, RunError, StorePlaces};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, InitProgress};
 
 use crate::alter_system;
-use crate::configuration::{Configuration, DataSpec, Origin, Restore, ServerSpec};
 use crate::event::{Event, Listener};
 use crate::fault_site::ManagedSite;
+use crate::files::text_of;
 use crate::leftovers;
-use crate::memory::Arrangement;
-use crate::network::NetworkKind;
-use crate::readiness::{LoadedData, Preparation};
 use crate::relays::{Networks, RunningRelay, resolve};
 use crate::running_pooler::RunningPooler;
 use crate::schema_change::{SchemaChange, SchemaCost, SchemaSwitch, warn_of_left};
 use crate::servers::{self, Programs};
 use crate::session_options::{refused_by_server, with_settings};
 use crate::standby_set::{Making, StandbySet, is_upstream_over_tcp};
-use crate::standbys;
 use crate::stopwatch::Stopwatch;
-use crate::subject::{Subject, text_of};
 
 /// How long to wait for a running server that stopped answering, and the interval of attempts.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,6 +57,8 @@ pub(super) struct Provisioner<'a> {
     last_site: Option<(usize, Arc<ManagedSite>)>,
     /// Prefix of the names of databases, unique to this execution.
     prefix: String,
+    /// How long changes of a schema wait for locks.
+    patience: Patience,
     /// The store, which notes changes of schemas.
     places: StorePlaces,
 }
@@ -101,6 +104,7 @@ impl<'a> Provisioner<'a> {
         subject: Rc<Subject>,
         server_user: Option<String>,
         prefix: String,
+        patience: Patience,
         places: StorePlaces,
         listener: Listener<'a>,
         control: &'a Control,
@@ -120,6 +124,7 @@ impl<'a> Provisioner<'a> {
             ever_ready,
             last_site: None,
             prefix,
+            patience,
             places,
         })
     }
@@ -264,8 +269,7 @@ impl<'a> Provisioner<'a> {
         if in_place {
             let mut session = self.control.connect(&target)?;
             self.listener.say(format_args!("in place: {}", session.place()));
-            let schema =
-                SchemaSwitch::new(target.clone(), self.subject.patience, self.places.clone(), self.listener);
+            let schema = SchemaSwitch::new(target.clone(), self.patience, self.places.clone(), self.listener);
             run::use_alone(&mut session)?;
             warn_of_left(&mut session, &self.places, self.listener)?;
             let mut in_use = ServerInUse::new(None, Some(session), target);
@@ -561,7 +565,7 @@ fn all_standbys(standbys: &[(String, Target)], load_balance: Option<bool>) -> Op
         Some(false) => HostOrder::Given,
         None | Some(true) => HostOrder::Random,
     };
-    Some((standbys::ALL.to_owned(), Target { hosts, host_order, ..first.clone() }))
+    Some((ALL_STANDBYS.to_owned(), Target { hosts, host_order, ..first.clone() }))
 }
 
 fn in_database(target: &Target, database: &str) -> Target {

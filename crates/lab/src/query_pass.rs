@@ -2,12 +2,12 @@
 //! steps.
 
 use connect::Target;
+use experiment::{Cell, Configuration};
 use queries::QuerySet;
 use results::Status;
 use run::{Control, OUT_OF_TIME, RunError, StorePlaces};
 use stats::Scale;
 
-use crate::configuration::{Cell, Configuration};
 use crate::event::{Listener, TrialRecord};
 use crate::trial::Finished;
 

@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use connect::{Address, Environment, Host, HostName, Overrides, Session, Target, TlsMode};
+use experiment::{Network, NetworkKind};
 use relay::{Order, Traffic};
 use results::{Lateness, Record, Warning};
 use run::RunError;
 use server::Server;
 
 use crate::event::Listener;
-use crate::network::{Network, NetworkKind};
 
 /// Number of relays started by this process. It gives each relay its own address, because several experiments may run
 /// in one process, for example the sides of a comparison.

@@ -2,15 +2,13 @@
 //! trial has its own, so that none finds the connections of an earlier one. `server` runs it.
 
 use connect::Target;
+use experiment::{Cell, Configuration, NetworkKind, PoolerSpec};
 use results::{Pooler, SafeText, Warning};
 use run::{Control, PoolerInUse, RunError, Scripts, check_pooling};
 use server::{Locations, PoolerListens, PoolerOptions, PoolerProgram, Server, find_pooler};
 use stats::Protocol;
 
-use crate::configuration::{Cell, Configuration};
 use crate::event::{Event, Listener};
-use crate::network::NetworkKind;
-use crate::pooler::PoolerSpec;
 use crate::relays::resolve;
 
 /// Clients of a pooler in addition to those of the load.

@@ -15,10 +15,10 @@ use std::time::Duration;
 use connect::{
     ConnectError, LockingStatements, Patience, Remains, Session, SqlState, StatementFailure, Target,
 };
+use experiment::Configuration;
 use results::MadeObject;
 use run::{Control, RunError, StorePlaces};
 
-use crate::configuration::Configuration;
 use crate::event::Listener;
 use crate::stopwatch::Stopwatch;
 use attempt::{Ending, Trace};
@@ -514,7 +514,7 @@ fn to_analyze(session: &mut Session) -> Result<BTreeMap<String, String>, Connect
 /// # Errors
 /// It is no time, or too short or too long: what is expected.
 pub fn lock_time(text: &str) -> Result<Duration, String> {
-    let time = crate::duration(text).map_err(|expected| format!("expected {expected}"))?;
+    let time = run::options::duration(text).map_err(|expected| format!("expected {expected}"))?;
     if !(Duration::from_millis(1)..=LOCK_TIME_MAX).contains(&time) {
         return Err("must be at least 1ms and at most 24h".to_owned());
     }

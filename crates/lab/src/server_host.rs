@@ -2,33 +2,29 @@
 //! of a running server, a session shows whether its processes are visible here.
 
 use connect::{Environment, Overrides, Session};
+use experiment::{Origin, ServerHost};
 
-use crate::configuration::Origin;
-use crate::relative::ServerHost;
+/// The host of this process.
+#[must_use]
+pub fn host_of_process() -> ServerHost {
+    host_of(std::process::id())
+}
 
-impl ServerHost {
-    /// The host of this process.
-    #[must_use]
-    pub fn of_process() -> Self {
-        Self::of(std::process::id())
+fn host_of(process_id: u32) -> ServerHost {
+    ServerHost { cores: results::cpus_allowed(process_id), memory_bytes: results::memory_allowed(process_id) }
+}
+
+/// The host of the server of this session.
+///
+/// # Errors
+/// The server's processes are not visible; a complete sentence.
+pub fn host_of_session(session: &Session) -> Result<ServerHost, String> {
+    let process_id = session.cancel_key().process_id;
+    if observe::is_server_here(process_id) {
+        return Ok(host_of(process_id));
     }
-
-    fn of(process_id: u32) -> Self {
-        Self { cores: results::cpus_allowed(process_id), memory_bytes: results::memory_allowed(process_id) }
-    }
-
-    /// The host of the server of this session.
-    ///
-    /// # Errors
-    /// The server's processes are not visible; a complete sentence.
-    pub fn of_session(session: &Session) -> Result<Self, String> {
-        let process_id = session.cancel_key().process_id;
-        if observe::is_server_here(process_id) {
-            return Ok(Self::of(process_id));
-        }
-        Err("the server runs on another host or in a container, so its cores and memory are unknown; give a number"
-            .to_owned())
-    }
+    Err("the server runs on another host or in a container, so its cores and memory are unknown; give a number"
+        .to_owned())
 }
 
 /// The host of a server. An embedded server runs on this host with the limits of this process; for a running server
@@ -37,11 +33,11 @@ impl ServerHost {
 /// # Errors
 /// The connection failed, or the server's processes are not visible.
 pub fn find_host(origin: &Origin) -> Result<ServerHost, String> {
-    let Origin::Running(dsn) = origin else { return Ok(ServerHost::of_process()) };
+    let Origin::Running(dsn) = origin else { return Ok(host_of_process()) };
     let in_words = |error: connect::ConnectError| format!("the server's host cannot be examined: {error}");
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process());
     let session = Session::connect(&target.map_err(in_words)?).map_err(in_words)?;
-    ServerHost::of_session(&session)
+    host_of_session(&session)
 }
 
 #[cfg(test)]

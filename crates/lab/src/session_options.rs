@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use config::nearest;
 use connect::{Session, Target};
+use experiment::{SessionSettings, not_for_sessions};
 use run::RunError;
-
-use crate::session_settings::{SessionSettings, of_the_server};
 
 /// Which of these settings sessions of the connected role cannot set on this server, and why.
 pub(crate) fn refused_by_server<'a>(
@@ -49,7 +48,7 @@ pub(crate) fn refused_by_server<'a>(
                     "the role {role} may not set {name}: connect as a superuser or, since PostgreSQL 15, GRANT SET ON \
                      PARAMETER {name} TO {role}"
                 ),
-                _ => of_the_server(name),
+                _ => not_for_sessions(name),
             },
         };
         Some(why)

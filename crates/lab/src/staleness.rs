@@ -9,11 +9,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use connect::{ConnectError, Session, Target};
+use experiment::ALL_STANDBYS;
 use results::{Latency, Missing, Observation, StaleSession, Staleness};
 use run::{Control, RunError};
 use stats::Distribution;
 
-use crate::standbys::ALL;
 use crate::stopwatch::Stopwatch;
 
 /// The table of the probe, in the trial's database.
@@ -97,10 +97,10 @@ impl StalenessProbe {
             StalenessProbe { shared, primary: primary.clone(), writer: None, readers: Vec::new() };
         let shared = Arc::clone(&probe.shared);
         probe.writer = Some(spawn("staleness, writer", move || write(&primary, &shared))?);
-        let single = standbys.iter().filter(|(name, _)| name != ALL);
+        let single = standbys.iter().filter(|(name, _)| name != ALL_STANDBYS);
         let each = single.clone().map(|(name, target)| (name.clone(), vec![target.clone()]));
         let together: Vec<Target> = single.map(|(_, target)| target.clone()).collect();
-        let in_turn = (together.len() > 1).then(|| (ALL.to_owned(), together));
+        let in_turn = (together.len() > 1).then(|| (ALL_STANDBYS.to_owned(), together));
         for (name, targets) in each.chain(in_turn) {
             let shared = Arc::clone(&probe.shared);
             let reader = spawn("staleness, reader", move || read(&targets, &shared))?;

@@ -7,15 +7,13 @@ use std::thread;
 use std::time::Duration;
 
 use connect::quote::literal;
+use experiment::{ServerSpec, Settings, StandbySpec};
 use run::{Control, RunError};
 use server::{Locations, Server, StandbyOptions, Version, synchronous_standby_names};
 
 use crate::alter_system;
-use crate::applied_settings::Settings;
-use crate::configuration::ServerSpec;
 use crate::event::Listener;
 use crate::relays::{RunningRelay, resolve};
-use crate::standbys::StandbySpec;
 use crate::stopwatch::Stopwatch;
 
 /// Time limit of a standby's start, and of its replay before a trial: a new copy of the data may be large.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use connect::{Environment, HostOrder, Overrides, SqlState, Target};
 use engine::{EventLoopChoice, Tracer, WorkerIntro};
+use experiment::{Cell, Configuration};
 use results::{Record, Status, TrialFigures};
 use run::{
     Circumstances, Control, FaultSite, Keeper, RunError, RunRequest, RunSpec, Runner, ScriptSpec, Scripts,
@@ -15,7 +16,6 @@ use run::{
 use stats::{PoolMode, Scale};
 use workload::WorkloadName;
 
-use crate::configuration::{Cell, Configuration};
 use crate::event::{Event, Listener, TrialRecord};
 use crate::provision::Ready;
 use crate::relays;

@@ -610,7 +610,7 @@ mod tests {
         for (at, row) in METRICS.iter().enumerate() {
             assert_eq!(row.metric as usize, at, "{}", row.name);
         }
-        for name in lab::METRICS.into_iter().chain(lab::METRICS_OF_STEPS) {
+        for name in ::experiment::METRICS.into_iter().chain(::experiment::METRICS_OF_STEPS) {
             assert!(Metric::named(name).is_some(), "{name}");
         }
     }

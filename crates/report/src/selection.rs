@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::{Experiment, Folder, LabError, Plan, Profile, profile_name};
+use ::experiment::{Experiment, ExperimentError, Plan, Profile};
+use config::Folder;
 use results::{
     ComparisonRecord, EntryId, EntryKind, Found, Record, ResultsError, StepsRecord, Store, StoredExperiment,
 };
@@ -24,7 +25,7 @@ pub enum SelectionError {
     Results(#[from] ResultsError),
     /// The experiment file cannot be read.
     #[error(transparent)]
-    Lab(#[from] LabError),
+    Experiment(#[from] ExperimentError),
 }
 
 /// A store of which results are reported.
@@ -268,7 +269,7 @@ pub fn overview(
             return Err(SelectionError::Invalid(format!("the store {} is given twice", path.display())));
         }
         // All in the profile of the first.
-        let profile = profile.map(profile_name).or(all.first().map(|from| from.stored.profile.as_str()));
+        let profile = profile.map(Profile::name).or(all.first().map(|from| from.stored.profile.as_str()));
         let stored = stored_experiment(path, name, profile)?;
         let is_default = stores.len() == 1 && *is_default;
         all.push(FromStore { store: path.clone(), is_default, stored });
@@ -317,7 +318,7 @@ fn add_curves(overview: &mut Overview, stores: &[ReportedStore]) {
 
 /// The experiment file as it was at the start; `None` if this version cannot read it.
 fn file_of(stored: &StoredExperiment) -> Option<(Experiment, Plan)> {
-    let profile = if stored.profile == profile_name(Profile::Quick) { Profile::Quick } else { Profile::Full };
+    let profile = if stored.profile == Profile::Quick.name() { Profile::Quick } else { Profile::Full };
     let folder = Folder::Stored(&stored.files);
     let read = |(name, text): (&String, &String)| {
         let experiment = Experiment::parse(text, name, folder, profile).ok()?;

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::lab::{Cell, Comparable, CompareOptions, Experiment, Profile, Typed, TypedDdl};
+use ::experiment::{Cell, Comparable, Experiment, Profile, Typed, TypedDdl};
+use ::lab::CompareOptions;
 use clap::{Arg, Args};
 use connect::Patience;
 use results::ComparedMetric;
@@ -40,7 +41,7 @@ impl RunCommand for Compare {
     const CONFLICTS: &'static [&'static str] = &["experiment"];
 
     fn base() -> RunSpec {
-        ::lab::default_load()
+        ::experiment::default_load()
     }
 
     fn adapted(option: &RunOption, argument: Arg) -> Arg {
@@ -170,7 +171,7 @@ const BUDGET_MIN: Duration = Duration::from_secs(1);
 
 /// Parses a time with a unit.
 fn time(text: &str) -> Result<Duration, String> {
-    let time = ::lab::duration(text).map_err(|expected| format!("expected {expected}"))?;
+    let time = run::options::duration(text).map_err(|expected| format!("expected {expected}"))?;
     if time < BUDGET_MIN {
         return Err("must be at least 1s".to_owned());
     }
@@ -202,21 +203,13 @@ impl CompareArguments {
                 file: None,
                 profile: Profile::Full,
                 server_user,
-                patience: self.patience(),
             });
         };
         let profile = if self.quick { Profile::Quick } else { Profile::Full };
         let mut experiment = Experiment::read(file, profile)?;
         experiment.connect_to(self.dsn()?.as_deref())?;
         let folder = Some(file.parent().unwrap_or(Path::new(".")).to_owned());
-        Ok(Comparable {
-            experiment,
-            folder,
-            file: Some(file.clone()),
-            profile,
-            server_user,
-            patience: self.patience(),
-        })
+        Ok(Comparable { experiment, folder, file: Some(file.clone()), profile, server_user })
     }
 
     /// The connection to a running server, if one is given.
@@ -272,6 +265,7 @@ impl CompareArguments {
             checkpoints: self.checkpoint.unwrap_or_else(|| cells.iter().all(allows)),
             block_s: self.block,
             blocks: self.blocks as usize,
+            patience: self.patience(),
         })
     }
 }

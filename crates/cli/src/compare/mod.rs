@@ -42,8 +42,8 @@ fn compare(
     signals: &Signals,
 ) -> Result<ExitStatus, Failure> {
     let what = arguments.comparable()?;
-    let cells = what.sides()?;
-    terminal::mask(::lab::secret_values(&cells));
+    let cells = ::lab::sides(&what)?;
+    terminal::mask(::experiment::secret_values(&cells));
     let options = arguments.options(&what, &cells)?;
     let places = arguments.places.announced(terminal)?;
     let done = listening(terminal, places.clone(), Output::default(), |listener| {

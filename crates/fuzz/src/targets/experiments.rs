@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::{fs, io};
 
-use lab::{Experiment, LabError, Plan, Profile, outline};
+use experiment::{Experiment, ExperimentError, Plan, Profile, outline};
 use script::Random;
 
 use super::digest::Digest;
@@ -111,7 +111,7 @@ fn attempt(folder: &Path, input: &[u8]) -> Result<u64, String> {
 fn same_when_rewritten(
     text: &str,
     experiment: &Experiment,
-    read: &dyn Fn(&str) -> Result<Experiment, LabError>,
+    read: &dyn Fn(&str) -> Result<Experiment, ExperimentError>,
 ) -> Result<(), String> {
     if read(text).ok().as_ref() != Some(experiment) {
         return Err("read again, it is another experiment".to_owned());
@@ -188,8 +188,8 @@ fn has_no_number(words: &str, text: &str) -> bool {
 }
 
 /// An error names a place in the file, in one line.
-fn check_error(error: &LabError, text: &str) -> Result<(), String> {
-    let LabError::File(at) = error else { return Err(format!("no place: {error}")) };
+fn check_error(error: &ExperimentError, text: &str) -> Result<(), String> {
+    let ExperimentError::File(at) = error else { return Err(format!("no place: {error}")) };
     let (said, lines) = (error.to_string(), text.lines().count().max(1) + 1);
     if !(1..=lines).contains(&at.line) || at.column < 1 || at.column > text.len() + 1 {
         return Err(format!("a place that is not in the file: {said}"));
@@ -201,7 +201,7 @@ fn check_error(error: &LabError, text: &str) -> Result<(), String> {
 }
 
 /// An error without its place and without what it quotes from the file.
-fn sentence(error: &LabError) -> String {
-    let LabError::File(error) = error else { return error.to_string() };
+fn sentence(error: &ExperimentError) -> String {
+    let ExperimentError::File(error) = error else { return error.to_string() };
     error.what.split('"').step_by(2).collect::<String>().replace(char::is_numeric, "")
 }

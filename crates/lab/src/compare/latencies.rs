@@ -1,12 +1,11 @@
 //! The latencies of a comparison: percentiles of each block, or, where blocks have too few transactions, of several
 //! blocks together; of all scripts and of each script of a mix.
 
+use experiment::Cell;
 use stats::comparison::{
     Block, ComparedFigure, ComparedMetric, MergedPercentile, Merging, PAIRS_OF_SEQUENCE, Side, percentile_ns,
 };
 use stats::{Interval, ScriptStats};
-
-use crate::configuration::Cell;
 
 /// Expected transactions of a block as a multiple of those that a percentile needs, from which on it is a figure of each
 /// block. So hardly any block has fewer than it needs.
@@ -144,7 +143,7 @@ mod tests {
     use stats::{Ending, Recorder, Sample, Timestamp, Traffic};
 
     use super::*;
-    use crate::Configuration;
+    use experiment::Configuration;
 
     fn cell(scripts: &[(&str, u32)]) -> Cell {
         let mut configuration = Configuration::default();

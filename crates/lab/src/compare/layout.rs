@@ -5,21 +5,18 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use connect::{Password, Target};
+use connect::{Password, Patience, Target};
+use experiment::{Cell, Comparable, Configuration, SessionSettings, setup_s};
 use results::DrawnAnew;
 use run::{Circumstances, Control, RunError, StorePlaces, fresh_seed};
 
 use super::block::{BlockResult, BlockStart, Side};
-use super::comparable::Comparable;
 use super::server_set::ServerSet;
 use super::state::BlockLengths;
 use super::time_plan::ServerStarts;
-use crate::configuration::{Cell, Configuration};
 use crate::event::Listener;
-use crate::forecast;
 use crate::schema_change::SchemaCost;
 use crate::session_options::{refused_by_server, with_settings};
-use crate::session_settings::SessionSettings;
 use crate::stopwatch::Stopwatch;
 use crate::trial;
 
@@ -46,6 +43,8 @@ pub(super) struct Layout<'a> {
     /// A, then B.
     pub(super) cells: [Cell; 2],
     pub(super) seed: u64,
+    /// How long changes of the schema of a database in place wait for locks.
+    pub(super) patience: Patience,
     /// The store, which notes changes of schemas.
     pub(super) places: &'a StorePlaces,
     pub(super) ask_password: Option<fn() -> io::Result<Password>>,
@@ -152,7 +151,7 @@ impl<'a> Layout<'a> {
         for (cell, own) in cells.iter_mut().zip(others) {
             cell.configuration.server.settings.retain(|name, _| !own.contains_key(name));
         }
-        ServerSet::new(&self.what, cells, self.places, self.listener, self.control)
+        ServerSet::new(&self.what, cells, self.patience, self.places, self.listener, self.control)
     }
 
     fn on(
@@ -176,7 +175,8 @@ impl<'a> Layout<'a> {
         for side in first {
             let at = place(side);
             let cells = vec![self.cells[at].clone()];
-            let mut servers = ServerSet::new(&self.what, cells, self.places, self.listener, self.control)?;
+            let mut servers =
+                ServerSet::new(&self.what, cells, self.patience, self.places, self.listener, self.control)?;
             let target = servers.ready(0)?;
             self.control.check()?;
             made[at] = Some((self.side(at, target)?, servers));
@@ -226,7 +226,7 @@ fn short_budget(cells: &[Cell; 2], budget_s: f64) -> Option<String> {
     if cells.iter().any(|cell| cell.configuration.server.origin.dsn().is_some()) {
         return None;
     }
-    let setup_s: f64 = cells.iter().map(|cell| forecast::setup_s(&cell.configuration)).sum();
+    let setup_s: f64 = cells.iter().map(|cell| setup_s(&cell.configuration)).sum();
     let needed_s = ServerStarts::budget_for_an_answer_s(setup_s);
     (needed_s > budget_s).then(|| {
         format!(
@@ -256,7 +256,7 @@ fn only_in(one: &Configuration, other: &Configuration) -> SessionSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configuration::Origin;
+    use experiment::Origin;
 
     #[test]
     fn a_budget_too_short_for_three_set_ups_is_told_before_anything_is_loaded_and_the_one_it_names_is_enough()

@@ -2,7 +2,6 @@
 //! is over. docs/comparing.md explains the method, docs/statistics.md the calculations.
 
 mod block;
-mod comparable;
 mod comparison_run;
 mod latencies;
 mod layout;
@@ -13,17 +12,22 @@ mod server_set;
 mod state;
 mod time_plan;
 
+use std::collections::BTreeSet;
+
+use experiment::{Cell, Comparable, Configuration};
 use results::{ComparisonRecord, Conditions, ProcessorTimes, UtcTime, Warning};
 use run::{Circumstances, Control, RunError, StorePlaces};
 
-use crate::configuration::{Cell, Configuration};
 use crate::error::LabError;
 use crate::event::{Event, Listener};
+use crate::files::files;
+use crate::leftovers;
+use crate::schema_change;
+use crate::server_host::find_host;
 use crate::trial;
 use layout::Layout;
 use record::Setup;
 
-pub use comparable::Comparable;
 pub use latencies::compared_metric;
 pub use state::{CompareOptions, ComparisonRun};
 
@@ -36,6 +40,24 @@ pub struct Compared {
     pub kept: Result<i64, RunError>,
     /// Why it ended early, or why the schema is not as before after the last undo.
     pub failure: Option<RunError>,
+}
+
+/// The two sides of a comparison.
+///
+/// # Errors
+/// The experiment is not one factor of two levels with a load, or a change of the schema cannot be read.
+pub fn sides(what: &Comparable) -> Result<[Cell; 2], LabError> {
+    let cells = what.sides(&find_host)?;
+    schema_change::check(cells.iter().map(|cell| &cell.configuration))?;
+    Ok(cells)
+}
+
+/// Removes databases of killed comparisons from the running servers of these combinations.
+fn remove_leftovers(cells: &[Cell], listener: Listener<'_>) -> Result<(), RunError> {
+    // A comparison in place makes no databases.
+    let servers = cells.iter().map(|cell| &cell.configuration.server).filter(|server| !server.in_place);
+    let servers: BTreeSet<&str> = servers.filter_map(|server| server.origin.dsn()).collect();
+    servers.into_iter().try_for_each(|dsn| leftovers::remove_abandoned(dsn, listener))
 }
 
 /// Runs a comparison and saves it.
@@ -67,15 +89,16 @@ pub fn compare(
             .warn("a missed goal does not end a comparison early: stop_on_miss is for trials of pgmeter lab");
     }
     trial::check(&cells)?;
-    let files = what.files(&cells)?;
+    let files = files(&what.subject(cells.to_vec()))?;
     // A store that cannot be written is reported before the comparison starts.
     places.check()?;
     let started_at = UtcTime::now();
     let (name, annotation) = (what.experiment.name.clone(), what.experiment.annotation.clone());
-    what.remove_leftovers(&cells, listener)?;
+    remove_leftovers(&cells, listener)?;
     let conditions = Conditions::detect();
     let ask_password = circumstances.ask_password;
-    let layout = Layout { what, cells, seed: options.seed, places, ask_password, listener, control };
+    let CompareOptions { seed, patience, .. } = options;
+    let layout = Layout { what, cells, seed, patience, places, ask_password, listener, control };
     let (server_layout, ready) = layout.first(options.budget_s)?;
     control.check()?;
     let draws = layout.draws(&server_layout);

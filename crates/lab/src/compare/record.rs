@@ -1,6 +1,7 @@
 //! The record of a comparison,
 //! built by `compare` after the run and displayed by `report`.
 
+use experiment::{Cell, counted, protocol};
 use results::{
     Annotation, COMPARISON_SCHEMA, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
     ComparisonMethod, ComparisonNote, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, Host,
@@ -14,8 +15,6 @@ use super::layout::ServerLayout;
 use super::relevance::{self, Measured};
 use super::state::ComparisonRun;
 use super::time_plan::{STARTS_MIN, ServerStarts};
-use crate::configuration::Cell;
-use crate::load_words::{counted, protocol};
 use crate::schema_change::SchemaCost;
 
 /// WAL per second beside scripts that only read, above which a note tells it; records of running transactions and of

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use experiment::Cell;
 use results::{Checkpoints, ComparedMetric, ComparedPair, ComparisonNote, NoEffect};
 use run::ScriptSource;
 use workload::WorkloadName;
-
-use crate::configuration::Cell;
 
 /// Measured quantities.
 pub(super) struct Measured<'a> {
@@ -151,7 +150,7 @@ impl Measured<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Configuration;
+    use experiment::Configuration;
     use results::ComparedBlock;
     use run::ScriptSpec;
     use stats::comparison::Block;

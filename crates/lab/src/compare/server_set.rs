@@ -3,11 +3,10 @@
 
 use std::rc::Rc;
 
-use connect::Target;
+use connect::{Patience, Target};
+use experiment::{Cell, Comparable};
 use run::{Control, RunError, StorePlaces, fresh_seed};
 
-use super::comparable::Comparable;
-use crate::configuration::Cell;
 use crate::event::Listener;
 use crate::leftovers;
 use crate::provision::{Provisioner, Ready};
@@ -26,6 +25,7 @@ impl<'a> ServerSet<'a> {
     pub(super) fn new(
         what: &Comparable,
         cells: Vec<Cell>,
+        patience: Patience,
         places: &StorePlaces,
         listener: Listener<'a>,
         control: &'a Control,
@@ -33,7 +33,8 @@ impl<'a> ServerSet<'a> {
         let subject = Rc::new(what.subject(cells));
         let prefix = leftovers::prefix_of_comparison(fresh_seed());
         let user = what.server_user.clone();
-        let provisioner = Provisioner::new(subject, user, prefix, places.clone(), listener, control)?;
+        let provisioner =
+            Provisioner::new(subject, user, prefix, patience, places.clone(), listener, control)?;
         Ok(Self { provisioner, relays: Vec::new() })
     }
 

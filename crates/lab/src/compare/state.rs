@@ -1,6 +1,7 @@
 //! A comparison and its results so far, as listeners see it. `comparison_run` runs its blocks, `record` makes its
 //! record.
 
+use connect::Patience;
 use results::{Checkpoints, ComparedMetric, ComparedPair, ComparisonStatus, MetricFinding};
 use stats::comparison::{Block, Comparison, Pair};
 use stats::goals::GoalMeter;
@@ -33,6 +34,8 @@ pub struct CompareOptions {
     pub block_s: Option<f64>,
     /// Blocks of each side in a pair.
     pub blocks: usize,
+    /// How long changes of the schema of a database in place wait for locks.
+    pub patience: Patience,
 }
 
 /// A comparison and its results so far.

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use experiment::{Configuration, StepSql};
 use run::RunError;
 
-use crate::configuration::Configuration;
-use crate::steps::StepSql;
-use crate::subject::text_of;
+use crate::files::text_of;
 
 /// First words of statements that begin or end transactions and subtransactions (manual, SQL Commands). `PREPARE` alone
 /// prepares a statement.

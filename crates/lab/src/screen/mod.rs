@@ -13,26 +13,23 @@ use std::time::Duration;
 
 use config::{Entry, Node, OutputFolder, Value};
 use connect::{Environment, Overrides};
+use experiment::{
+    Cell, Configuration, Experiment, ExperimentError, Memory, Origin, Plan, Profile, Subject, Typed, counted,
+    rough, section_name, set_key,
+};
 use results::NewDirectories;
 use run::{Control, RunError, ScriptSource, ScriptSpec, StorePlaces};
 use server::Locations;
 
-use crate::campaign::{Campaign, CampaignLimits};
-use crate::configuration::{Cell, Configuration, Origin};
+use crate::campaign::{Campaign, CampaignLimits, read_experiment};
+use crate::error::LabError;
 use crate::event::Listener;
-use crate::experiment::{Experiment, Profile};
-use crate::load_words::counted;
-use crate::memory::Memory;
-use crate::outline::rough;
-use crate::plan::Plan;
+use crate::files::text_of;
 use crate::preflight::preflight;
 use crate::server_host::find_host;
 use crate::servers::{self, Programs};
 use crate::session_options::refused_by_server;
-use crate::subject::{Subject, text_of};
 use crate::trial::{self, ExecutionContext};
-use crate::typed::{self, Typed};
-use crate::{LabError, keys};
 use directory::FILE_NAME;
 use settings::{Host, Screened};
 
@@ -144,9 +141,9 @@ pub fn prepare_screening(
     typed.keys.sort_by_key(|(key, _)| key != "in_place");
     for (key, text) in &typed.keys {
         let text = if key == "bin_dir" { absolute(text)? } else { text.clone() };
-        let node = typed::set(&mut base, key, &text)
-            .map_err(|what| LabError::Typed { option: key.clone(), what })?;
-        let section = keys::section_of(key).map_or("load", keys::Section::name);
+        let node = set_key(&mut base, key, &text)
+            .map_err(|what| ExperimentError::Typed { option: key.clone(), what })?;
+        let section = section_name(key).unwrap_or("load");
         if let Some((_, lines)) = sections.iter_mut().find(|(name, _)| *name == section) {
             let key: Vec<String> = key.splitn(2, '.').map(quoted).collect();
             let _ = writeln!(lines, "{} = {}", key.join("."), toml(&node.value));
@@ -199,7 +196,7 @@ fn write(
     }
     let file = directory.join(FILE_NAME);
     write_private(&output.path().join(FILE_NAME), &text(&file)?).map_err(unwritable)?;
-    Subject::read(&file, Profile::Full, None, Some(&find_host))
+    read_experiment(&file, Profile::Full, None, Some(&find_host))
 }
 
 /// Writes a file that only this user can read: a connection string may contain a password, which `lab resume` needs.

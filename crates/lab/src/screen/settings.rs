@@ -4,10 +4,9 @@
 use std::path::Path;
 
 use config::{Complaint, Value};
+use experiment::ExperimentError;
+use experiment::{settings::scope, settings::unknown};
 use stats::SCREENED_MAX;
-
-use crate::LabError;
-use crate::settings::{scope, unknown};
 
 /// A setting with its two levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,9 +79,9 @@ pub(super) fn shipped(host: &Host, major: u32) -> (Vec<Screened>, Vec<String>) {
 const FILE_LENGTH_MAX: u64 = 1 << 16;
 
 /// The settings of a file with lines `name = [low, high]`.
-pub(super) fn read(path: &Path) -> Result<Vec<Screened>, LabError> {
+pub(super) fn read(path: &Path) -> Result<Vec<Screened>, ExperimentError> {
     let file = path.display().to_string();
-    let unreadable = |source| LabError::Read { file: file.clone(), source };
+    let unreadable = |source| ExperimentError::Read { file: file.clone(), source };
     let text = config::text_of(path, FILE_LENGTH_MAX).map_err(unreadable)?;
     parse(&text).map_err(|complaint| complaint.in_file(&file).into())
 }

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use connect::Session;
+use experiment::Step;
 use queries::micros;
 use results::{StepResult, StepTime};
 use run::RunError;
 use workload::{InitOptions, InitProgress, InitReport, Tpcb, Workload, WorkloadName};
 
 use super::{Trial, result_of};
-use crate::steps::Step;
 
 /// Runs the steps in their order; a repeated step has one result per execution.
 pub(super) fn run(trial: &mut Trial<'_>, step: &Step, results: &mut Vec<StepResult>) -> Result<(), RunError> {

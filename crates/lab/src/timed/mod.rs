@@ -8,17 +8,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use connect::{ConnectError, Session, Target};
+use experiment::{Cell, Configuration, Step, StepSql, StepWork};
 use queries::{Meter, micros, timed, with_cancel};
 use results::{
     Annotation, PgmeterBuild, ProcessorTimes, SafeText, Status, StepResult, StepTime, StepsRecord, UtcTime,
 };
 use run::{Control, OUT_OF_TIME, RunError, StorePlaces, recorded_variables, without_secret_values};
 
-use crate::configuration::{Cell, Configuration};
 use crate::event::{Listener, TrialRecord};
+use crate::files::text_of;
 use crate::repeating_failure::{Repeats, would_repeat};
-use crate::steps::{Step, StepSql, StepWork};
-use crate::subject::text_of;
 use crate::trial::Finished;
 
 /// Why a trial was abandoned.

@@ -1,7 +1,7 @@
 //! Makes the overview of an experiment from the contents of its stores: cells, charts, contrasts, effects, warnings. The
 //! file, if it can be read, gives the order, the base and the charts.
 
-use lab::{Combinations, Experiment, Order, Plan};
+use ::experiment::{Combinations, Experiment, Order, Plan};
 use results::StoredExperiment;
 
 use super::cells::{self, ExperimentCell};
@@ -73,7 +73,7 @@ impl Overview {
             builds: Vec::new(),
         };
         overview.find_bases();
-        let charts: &[lab::Chart] = file.map_or(&[], |file| &file.charts);
+        let charts: &[::experiment::Chart] = file.map_or(&[], |file| &file.charts);
         overview.charts = charts::charts(&overview, charts);
         overview.stacks = charts::stacks(&overview, charts);
         overview.axis = charts::axis(&overview, charts);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lab::{Experiment, Plan};
+use ::experiment::{Experiment, Plan};
 use results::{StepsRecord, StoredRun, StoredTrial, TableSizes, TrialStatus, WaitShare};
 use stats::goals::GoalResult;
 

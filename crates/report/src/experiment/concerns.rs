@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lab::Order;
+use ::experiment::Order;
 use results::{BuildFingerprint, Environment, ServerFacts, StoredRun};
 
 use super::overview::Overview;

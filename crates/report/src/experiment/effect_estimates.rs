@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lab::Plan;
+use ::experiment::Plan;
 use stats::{Averaged, CONFIDENCE, Change, Factorial, Measurements, Observation, SampleMean, Screening};
 
 use super::cells::Standing;

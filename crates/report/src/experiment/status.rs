@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use lab::{Forecast, Plan, Readiness, Subject, profile_name, rough};
+use ::experiment::{Forecast, Plan, Readiness, Subject, rough};
 use results::{ExperimentRow, TrialStatus};
 
 use crate::{CellSoFar, TextStyle};
@@ -20,7 +20,7 @@ pub fn standing(subject: &Subject, row: &ExperimentRow) -> String {
     let mut out = format!(
         "{} ({}): {} of {} trials complete",
         results::escaped(&subject.experiment.name),
-        profile_name(subject.profile),
+        subject.profile.name(),
         number(TrialStatus::Complete),
         row.trials.len()
     );

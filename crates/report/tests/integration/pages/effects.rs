@@ -124,11 +124,16 @@ repeats = 3
 
 /// A screening in which only work_mem has an effect, with noise.
 fn screening(noise: f64) -> StoredExperiment {
-    let file = lab::Experiment::parse(SCREENING, "memory.toml", std::path::Path::new(""), lab::Profile::Full);
-    let plan = lab::Plan::of(&file.expect("it is a file"), "memory.toml", std::path::Path::new(""));
+    let file = ::experiment::Experiment::parse(
+        SCREENING,
+        "memory.toml",
+        std::path::Path::new(""),
+        ::experiment::Profile::Full,
+    );
+    let plan = ::experiment::Plan::of(&file.expect("it is a file"), "memory.toml", std::path::Path::new(""));
     let plan = plan.expect("it can be planned");
     assert_eq!(plan.cells.len(), 8);
-    let trial = |(number, trial): (usize, &lab::Trial)| {
+    let trial = |(number, trial): (usize, &::experiment::Trial)| {
         let levels = &plan.cells[trial.cell].levels;
         let has = |level: &str| levels.iter().any(|(_, it)| it == level);
         let effect = if has("64MB") { 1.32 } else { 1.0 };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lab::{Experiment, Plan, Profile};
+use ::experiment::{Experiment, Plan, Profile};
 use pgmeter_report::TextStyle;
 use pgmeter_report::experiment::{FromStore, Overview};
 use results::{

@@ -347,6 +347,12 @@ pub(crate) fn section_of(name: &str) -> Option<Section> {
     options::key(name).map(|_| Section::Load).or_else(|| key(name).map(|(section, _)| section))
 }
 
+/// The name of a key's section in a file; `None` of an unknown key.
+#[must_use]
+pub fn section_name(key: &str) -> Option<&'static str> {
+    section_of(key).map(Section::name)
+}
+
 /// Keys with user-defined subkeys; a single one is written with a dot, such as `settings.NAME`.
 pub(crate) const PARENTS: [&str; 3] = ["settings", "parameters", "variables"];
 /// Their subkeys in messages.

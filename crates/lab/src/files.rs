@@ -1,34 +1,15 @@
-//! An experiment file in one profile with its plan, and the texts of all files that its trials read. `campaign` reads and
-//! runs it.
+//! The texts of all files that an experiment reads: the store keeps them, and a continued experiment compares them. Called
+//! by `campaign`, `compare` and those that execute statements from files.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use experiment::{StepSql, StepWork, Subject};
 use run::{RunError, ScriptSource};
-
-use crate::experiment::{Experiment, Profile};
-use crate::plan::Plan;
-use crate::steps::{StepSql, StepWork};
 
 /// Maximum length of a file that an experiment reads.
 const FILE_LENGTH_MAX: u64 = 16 << 20;
-
-/// An experiment file in one profile.
-pub struct Subject {
-    /// The parsed file.
-    pub experiment: Experiment,
-    /// Its trials.
-    pub plan: Plan,
-    /// The profile.
-    pub profile: Profile,
-    /// Directory of its files.
-    pub folder: PathBuf,
-    /// Path of the file.
-    pub file: PathBuf,
-    /// How long changes of the schema of a database in place wait for locks.
-    pub patience: connect::Patience,
-}
 
 /// The experiment file and all files that its trials read, by name relative to it.
 pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunError> {

@@ -27,9 +27,9 @@ pub struct Readiness(BTreeMap<usize, LoadedData>);
 
 /// The data on a server; data sets by their indexes in the plan.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LoadedData {
+pub struct LoadedData {
     /// Data sets loaded into a database or into files from which copies are made.
-    pub(crate) loaded: BTreeSet<usize>,
+    pub loaded: BTreeSet<usize>,
     /// The data set in the trials' database, unchanged since loading.
     fresh: Option<usize>,
     /// The data set in the trials' database, possibly changed.
@@ -59,7 +59,7 @@ impl Readiness {
 
 impl LoadedData {
     /// Preparation of the next trial, which uses this data set; marks it as done.
-    pub(crate) fn next(&mut self, data: usize, wanted: &Configuration) -> Preparation {
+    pub fn next(&mut self, data: usize, wanted: &Configuration) -> Preparation {
         if wanted.server.in_place {
             return Preparation::default();
         }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pgmeter_lab::{
+use pgmeter_experiment::{
     Arrangement, Experiment, Forecast, Memory, Origin, Plan, Preparation, Profile, Readiness, ServerHost,
     outline,
 };

@@ -12,7 +12,7 @@ use results::Annotation;
 use run::options::percent;
 use stats::{PoolMode, SCREENED_MAX};
 
-use crate::LabError;
+use crate::ExperimentError;
 use crate::configuration::Configuration;
 use crate::factors::{Factor, Level, add_level, check_combination, checked_combination, combination, label};
 use crate::fields::REPEATS_MAX;
@@ -27,6 +27,17 @@ pub enum Profile {
     Full,
     /// The small version of section `[quick]`, which takes minutes.
     Quick,
+}
+
+impl Profile {
+    /// As in the store and in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Full => "full",
+            Profile::Quick => "quick",
+        }
+    }
 }
 
 /// An experiment in one profile.
@@ -112,9 +123,9 @@ impl Experiment {
     ///
     /// # Errors
     /// The file cannot be read or is invalid; the error contains the position.
-    pub fn read(path: &Path, profile: Profile) -> Result<Experiment, LabError> {
+    pub fn read(path: &Path, profile: Profile) -> Result<Experiment, ExperimentError> {
         let file = path.display().to_string();
-        let unreadable = |source| LabError::Read { file: file.clone(), source };
+        let unreadable = |source| ExperimentError::Read { file: file.clone(), source };
         let text = config::text_of(path, FILE_LENGTH_MAX).map_err(unreadable)?;
         let folder = path.parent().unwrap_or(Path::new("."));
         Experiment::parse(&text, &file, folder, profile)
@@ -129,7 +140,7 @@ impl Experiment {
         file: &str,
         folder: impl Into<Folder<'a>>,
         profile: Profile,
-    ) -> Result<Experiment, LabError> {
+    ) -> Result<Experiment, ExperimentError> {
         let folder = folder.into();
         let experiment = config::read(text).and_then(|top| Reader { folder, profile }.experiment(top));
         Ok(experiment.map_err(|complaint| complaint.in_file(file))?)
@@ -139,9 +150,9 @@ impl Experiment {
     ///
     /// # Errors
     /// A factor of the file selects the server, or the connection string is invalid.
-    pub fn connect_to(&mut self, dsn: Option<&str>) -> Result<(), LabError> {
+    pub fn connect_to(&mut self, dsn: Option<&str>) -> Result<(), ExperimentError> {
         let Some(dsn) = dsn else { return Ok(()) };
-        let complain = |what: String| LabError::Typed { option: "-d".to_owned(), what };
+        let complain = |what: String| ExperimentError::Typed { option: "-d".to_owned(), what };
         let selecting = self.factors.iter().find(|factor| {
             let mut keys = factor.levels.iter().flat_map(|level| &level.sets).map(|(key, _)| key.as_str());
             keys.any(|key| keys::SERVER_CHOICES.contains(&keys::canonical(key).as_str()))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::Limit;
-use pgmeter_lab::{Experiment, Plan, Profile, Step, Subject};
+use pgmeter_experiment::{Experiment, Plan, Profile, Step};
 
 /// Experiments that reproduce a publication.
 const PUBLISHED: [&str; 28] = [
@@ -60,14 +60,6 @@ fn read(path: &Path, profile: Profile) -> (Experiment, Plan) {
     let plan =
         Plan::of(&experiment, &path.display().to_string(), folder).unwrap_or_else(|error| panic!("{error}"));
     (experiment, plan)
-}
-
-#[test]
-fn a_directory_stands_for_its_experiment() {
-    let folder = root().join("experiments/protocol");
-    let subject =
-        Subject::read(&folder, Profile::Quick, None, None).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((subject.file, subject.folder), (folder.join("experiment.toml"), folder));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use pgmeter_lab::{Experiment, Profile};
+use pgmeter_experiment::{Experiment, Profile};
 use serde_json::{Value, json};
 
 const FILE: &str = "docs/experiment.schema.json";
@@ -14,10 +14,10 @@ const OPTIONS: &str = include_str!("../../../../docs/options.md");
 
 #[test]
 fn the_manual_is_as_the_tables_say() {
-    let command = "run: cargo run -p pgmeter-lab --example reference";
-    assert!(SCHEMA == pgmeter_lab::schema(), "{FILE} is out of date; {command}");
+    let command = "run: cargo run -p pgmeter-experiment --example reference";
+    assert!(SCHEMA == pgmeter_experiment::schema(), "{FILE} is out of date; {command}");
     for (file, text, table) in [
-        ("docs/experiments.md", EXPERIMENTS, pgmeter_lab::keys_table()),
+        ("docs/experiments.md", EXPERIMENTS, pgmeter_experiment::keys_table()),
         ("docs/options.md", OPTIONS, run::options::table()),
     ] {
         assert!(text.contains(&format!("-->\n{table}<!-- end -->\n")), "{file} is out of date; {command}");

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pgmeter_lab::{Experiment, Plan, Profile};
+use pgmeter_experiment::{Experiment, Plan, Profile};
 use proptest::prelude::*;
 use run::ScriptSource;
 
@@ -24,7 +24,7 @@ impl Folder {
     }
 
     fn read(&self, text: &str, profile: Profile) -> Result<(Experiment, Plan), String> {
-        let in_words = |error: pgmeter_lab::LabError| {
+        let in_words = |error: pgmeter_experiment::ExperimentError| {
             error.to_string().replace(&self.path().display().to_string(), "FOLDER")
         };
         let experiment = Experiment::parse(text, "x.toml", self.path(), profile).map_err(in_words)?;
@@ -314,9 +314,9 @@ fn an_experiment_that_a_store_keeps_is_read_without_its_folder() {
     let files = [("kept.toml", text), ("sql/a.sql", "SELECT 1;\n")];
     let files = files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
     let read =
-        |text: &str| Experiment::parse(text, "kept.toml", pgmeter_lab::Folder::Stored(&files), Profile::Full);
+        |text: &str| Experiment::parse(text, "kept.toml", config::Folder::Stored(&files), Profile::Full);
     let experiment = read(text).unwrap();
-    let plan = Plan::of(&experiment, "kept.toml", pgmeter_lab::Folder::Stored(&files)).unwrap();
+    let plan = Plan::of(&experiment, "kept.toml", config::Folder::Stored(&files)).unwrap();
     assert_eq!(plan.cells.len(), 2);
     let other = read(&text.replace("a.sql", "b.sql")).unwrap_err().to_string();
     assert!(other.contains("there is no file ./sql/b.sql"), "{other}");
@@ -348,7 +348,7 @@ fn standbys_are_part_of_the_server_and_their_distance_of_the_plan() {
     let folder = Folder::new();
     let (experiment, plan) = folder.read(STANDBYS, Profile::Full).unwrap();
     assert_eq!((plan.servers.len(), plan.cells.len()), (1, 3), "synchronous_commit is set by sessions");
-    let outline = pgmeter_lab::outline(&experiment, &plan);
+    let outline = pgmeter_experiment::outline(&experiment, &plan);
     let line = outline.lines().find(|line| line.contains("server 1")).unwrap();
     insta::assert_snapshot!(line.trim(), @"server 1    PostgreSQL 18, embedded, synchronous standby near (1ms each way), synchronous standby other (5ms each way, 100000 kbit/s), asynchronous standby far from near (1ms each way), commits wait for any 1");
     // A distance that is a factor makes a server for each level.

@@ -7,7 +7,7 @@ use crate::configuration::{Cell, Configuration, Restore};
 use crate::settings;
 
 /// Settings by name.
-pub(crate) type Settings = BTreeMap<String, String>;
+pub type Settings = BTreeMap<String, String>;
 
 /// Moves settings of embedded servers that differ between the cells to those that are applied before each trial, so that
 /// the cells share a server. The error is a sentence.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use config::{Complaint, Folder};
 use stats::{SplitMix64, in_stretches};
 
-use crate::LabError;
+use crate::ExperimentError;
 use crate::applied_settings;
 use crate::configuration::{Cell, DataSpec, START, ServerSpec};
 use crate::experiment::{Combinations, Experiment, Order};
@@ -59,7 +59,7 @@ impl Plan {
         experiment: &Experiment,
         file: &str,
         folder: impl Into<Folder<'a>>,
-    ) -> Result<Plan, LabError> {
+    ) -> Result<Plan, ExperimentError> {
         Plan::within(experiment, file, folder, &Memory::PLENTY, None)
     }
 
@@ -74,8 +74,8 @@ impl Plan {
         folder: impl Into<Folder<'a>>,
         memory: &Memory,
         find_host: Option<FindHost<'_>>,
-    ) -> Result<Plan, LabError> {
-        let complain = |what: String| LabError::File(Complaint::at(START, what).in_file(file));
+    ) -> Result<Plan, ExperimentError> {
+        let complain = |what: String| ExperimentError::File(Complaint::at(START, what).in_file(file));
         let levels = experiment.factors.iter().map(|factor| factor.levels.len());
         let combinations = match experiment.design.combinations {
             Combinations::All => levels.fold(1, usize::saturating_mul),

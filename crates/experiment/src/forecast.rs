@@ -182,7 +182,7 @@ fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
 }
 
 /// Estimated time to start a server and to load its data.
-pub(crate) fn setup_s(configuration: &Configuration) -> f64 {
+pub fn setup_s(configuration: &Configuration) -> f64 {
     STARTING_S * (1.0 + configuration.server.standbys.len() as f64) + loading_s(&configuration.data)
 }
 

@@ -7,7 +7,7 @@ use crate::configuration::{Cell, Configuration, Origin};
 use crate::settings::{self, SettingScope};
 
 /// Settings by name.
-pub(crate) type SessionSettings = BTreeMap<String, String>;
+pub type SessionSettings = BTreeMap<String, String>;
 
 /// Moves settings from the servers to the sessions: all of a running server, and otherwise those that differ between the
 /// cells and that each session can set. Behind a pooler all stay with the servers.
@@ -47,12 +47,15 @@ pub(crate) fn refused(name: &str, origin: &Origin) -> Option<String> {
         (Some(SettingScope::Preset), _) => {
             Some(format!("\"{name}\" cannot be set: the server only reports it"))
         }
-        (Some(SettingScope::Server | SettingScope::Restart), Origin::Running(_)) => Some(of_the_server(name)),
+        (Some(SettingScope::Server | SettingScope::Restart), Origin::Running(_)) => {
+            Some(not_for_sessions(name))
+        }
         _ => None,
     }
 }
 
-pub(crate) fn of_the_server(name: &str) -> String {
+/// Why a session cannot set this setting of a running server.
+pub fn not_for_sessions(name: &str) -> String {
     format!(
         "a session cannot set {name}, and pgmeter does not change the configuration of a running server: change it there \
          yourself, or leave out the dsn (and in_place), so that pgmeter starts servers with the setting"

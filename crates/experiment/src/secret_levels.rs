@@ -10,7 +10,7 @@ use crate::configuration::Cell;
 use crate::experiment::Experiment;
 
 /// Replaces labels that are or contain secrets by distinct placeholders: `***`, `*** 2`.
-pub(crate) fn hide_levels(experiment: &Experiment, cells: &mut [Cell]) {
+pub fn hide_levels(experiment: &Experiment, cells: &mut [Cell]) {
     let mut shown: BTreeMap<(&str, &str), String> = BTreeMap::new();
     for factor in &experiment.factors {
         let mut used = BTreeSet::new();

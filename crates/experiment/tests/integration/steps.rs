@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pgmeter_lab::{Experiment, Plan, Profile, Step, StepSql, StepWork, outline};
+use pgmeter_experiment::{Experiment, Plan, Profile, Step, StepSql, StepWork, outline};
 
 const WAL: &str = r#"
 name = "wal"

@@ -7,7 +7,7 @@ use server::SynchronousMethod;
 use crate::fields;
 use crate::network::Network;
 use crate::settings::check_name;
-use crate::standbys::{ALL, StandbyMode, StandbyNetwork, StandbySpec, Synchronous};
+use crate::standbys::{ALL_STANDBYS, StandbyMode, StandbyNetwork, StandbySpec, Synchronous};
 use crate::values::{bits_per_s, duration, network};
 
 /// Standbys of one server; each is a complete server of its own.
@@ -50,7 +50,7 @@ fn standby(node: &Node) -> Result<StandbySpec, Complaint> {
 fn name(node: &Node) -> Result<String, Complaint> {
     let name = node.text()?;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let is_name = !name.is_empty() && name.len() <= 40 && name.chars().all(plain) && name != ALL;
+    let is_name = !name.is_empty() && name.len() <= 40 && name.chars().all(plain) && name != ALL_STANDBYS;
     let expected = "the name of a standby: at most 40 lower-case letters, digits and underscores, and not \
                     \"standbys\", which means all of them";
     if is_name { Ok(name.to_owned()) } else { Err(node.expected(expected)) }

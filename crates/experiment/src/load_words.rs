@@ -88,11 +88,12 @@ fn clients(it: &Configuration) -> String {
 }
 
 /// `1 client`, `8 clients`.
-pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
+pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-pub(crate) fn protocol(it: &Configuration) -> String {
+/// The protocol as a file names it.
+pub fn protocol(it: &Configuration) -> String {
     word_of(&PROTOCOLS, &it.load.protocol).in_file()
 }
 

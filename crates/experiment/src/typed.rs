@@ -8,7 +8,7 @@ use run::{RunSpec, ScriptSpec};
 use crate::configuration::{Configuration, Origin};
 use crate::experiment::{Experiment, Profile};
 use crate::factors::{Factor, Level, add_level};
-use crate::{LabError, keys};
+use crate::{ExperimentError, keys};
 
 /// Keys and a factor from a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Typed {
     ///
     /// # Errors
     /// One has no name or no value.
-    pub fn add_pairs(&mut self, option: &str, prefix: &str, pairs: &[String]) -> Result<(), LabError> {
+    pub fn add_pairs(&mut self, option: &str, prefix: &str, pairs: &[String]) -> Result<(), ExperimentError> {
         for pair in pairs {
             let named = pair.split_once('=').filter(|(name, _)| !name.is_empty());
             let (name, value) =
@@ -106,7 +106,7 @@ impl Typed {
     ///
     /// # Errors
     /// A key or a value is invalid; the error quotes it.
-    pub fn experiment(&self, name: &str) -> Result<Experiment, LabError> {
+    pub fn experiment(&self, name: &str) -> Result<Experiment, ExperimentError> {
         self.check_beside_factor()?;
         let empty = format!("name = \"{name}\"");
         let mut experiment = Experiment::parse(&empty, name, Folder::Typed, Profile::Full)?;
@@ -115,7 +115,7 @@ impl Typed {
             experiment.base.server.origin = Origin::Running(String::new());
         }
         for (key, text) in &self.keys {
-            set(&mut experiment.base, key, text).map_err(|what| typed(&shown(key, text), what))?;
+            set_key(&mut experiment.base, key, text).map_err(|what| typed(&shown(key, text), what))?;
         }
         if !self.scripts.is_empty() {
             experiment.base.load.scripts = self.scripts.clone();
@@ -138,7 +138,7 @@ impl Typed {
     }
 
     /// Rejects keys that the factor's levels would silently override.
-    fn check_beside_factor(&self) -> Result<(), LabError> {
+    fn check_beside_factor(&self) -> Result<(), ExperimentError> {
         let factor = self.factor_key();
         let why = |key: &str| {
             if keys::canonical(key) == factor {
@@ -163,7 +163,7 @@ impl Typed {
     }
 
     /// The factor of the changes of the schema.
-    fn schemas(&self, base: &Configuration) -> Result<Factor, LabError> {
+    fn schemas(&self, base: &Configuration) -> Result<Factor, ExperimentError> {
         let mut factor = Factor { name: "ddl".to_owned(), levels: Vec::new() };
         let options = [["--a-sql", "--a-undo"], ["--b-sql", "--b-undo"]];
         for (ddl, [option, undo_option]) in self.ddl.iter().zip(options) {
@@ -183,7 +183,7 @@ impl Typed {
         Ok(factor)
     }
 
-    fn factor(&self, base: &Configuration) -> Result<Factor, LabError> {
+    fn factor(&self, base: &Configuration) -> Result<Factor, ExperimentError> {
         if self.factor.is_empty() && self.ddl.iter().any(|ddl| ddl.sql.is_some()) {
             return self.schemas(base);
         }
@@ -217,7 +217,7 @@ impl Typed {
 /// Adds a level of the factor's own key, which is its label.
 fn add_text(factor: &mut Factor, label: &str, base: &Configuration) -> Result<(), String> {
     let name = factor.name.clone();
-    let node = set(&mut base.clone(), &name, label)?;
+    let node = set_key(&mut base.clone(), &name, label)?;
     let level = Level { label: label.to_owned(), sets: vec![(name, node)] };
     add_level(&mut factor.levels, level, Place::default()).map_err(|complaint| complaint.what)
 }
@@ -227,13 +227,13 @@ fn shown(key: &str, text: &str) -> String {
     if key == "dsn" || text.is_empty() { key.to_owned() } else { format!("{key}={text}") }
 }
 
-fn typed(option: &str, what: String) -> LabError {
-    LabError::Typed { option: option.to_owned(), what }
+fn typed(option: &str, what: String) -> ExperimentError {
+    ExperimentError::Typed { option: option.to_owned(), what }
 }
 
 /// Sets a key, first with the text parsed as a value of a file, otherwise with the text itself, so that strings need
 /// no quotation marks.
-pub(crate) fn set(configuration: &mut Configuration, key: &str, text: &str) -> Result<Node, String> {
+pub fn set_key(configuration: &mut Configuration, key: &str, text: &str) -> Result<Node, String> {
     let plain = at_no_place(Value::Text(text.to_owned()));
     let first = value(text).unwrap_or_else(|| plain.clone());
     let mut try_it = |node: Node| -> Result<Node, Complaint> {

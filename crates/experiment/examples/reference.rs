@@ -1,4 +1,4 @@
-//! Writes the generated tables of the manual: `cargo run -p pgmeter-lab --example reference`. A test of the crate
+//! Writes the generated tables of the manual: `cargo run -p pgmeter-experiment --example reference`. A test of the crate
 //! fails when they are out of date.
 
 use std::fs;
@@ -7,9 +7,9 @@ use std::path::Path;
 
 fn main() -> io::Result<()> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    fs::write(docs.join("experiment.schema.json"), pgmeter_lab::schema())?;
+    fs::write(docs.join("experiment.schema.json"), pgmeter_experiment::schema())?;
     for (file, begin, table) in [
-        ("experiments.md", "<!-- keys -->\n", pgmeter_lab::keys_table()),
+        ("experiments.md", "<!-- keys -->\n", pgmeter_experiment::keys_table()),
         ("options.md", "<!-- options -->\n", run::options::table()),
     ] {
         let path = docs.join(file);

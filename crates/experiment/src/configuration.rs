@@ -159,17 +159,17 @@ impl Default for Configuration {
 
 impl Configuration {
     /// The faults among the actions of the load.
-    pub(crate) fn faults(&self) -> impl Iterator<Item = &FaultKind> {
+    pub fn faults(&self) -> impl Iterator<Item = &FaultKind> {
         self.load.actions.iter().filter_map(|action| Some(&action.fault()?.kind))
     }
 
     /// The network of a trial, which has a relay if an action needs it.
-    pub(crate) fn network_of_trial(&self) -> Network {
+    pub fn network_of_trial(&self) -> Network {
         Network { has_faults: self.faults().any(FaultKind::is_of_network), ..self.network.clone() }
     }
 
     /// Whether an action promotes a standby, so that the clients need to know several servers.
-    pub(crate) fn promotes(&self) -> bool {
+    pub fn promotes(&self) -> bool {
         self.faults().any(|kind| kind.standby().is_some())
     }
 
@@ -179,17 +179,17 @@ impl Configuration {
     }
 
     /// Whether its trials load the tables step by step and therefore start with an empty database.
-    pub(crate) fn times_loading(&self) -> bool {
+    pub fn times_loading(&self) -> bool {
         self.steps.iter().any(|step| step.work == StepWork::Init)
     }
 
     /// Relative values as text, by key.
-    pub(crate) fn relative_words(&self) -> BTreeMap<String, String> {
+    pub fn relative_words(&self) -> BTreeMap<String, String> {
         self.relative.iter().map(|(key, relative)| ((*key).to_owned(), relative.words.clone())).collect()
     }
 
     /// The settings of the server and of the sessions, by name.
-    pub(crate) fn settings(&self) -> impl Iterator<Item = (&String, &String)> {
+    pub fn settings(&self) -> impl Iterator<Item = (&String, &String)> {
         self.server.settings.iter().chain(&self.session).chain(&self.applied)
     }
 }
@@ -217,18 +217,18 @@ pub struct ServerSpec {
 
 impl ServerSpec {
     /// The network of one of its standbys.
-    pub(crate) fn network_of(&self, standby: &StandbySpec) -> StandbyNetwork {
+    pub fn network_of(&self, standby: &StandbySpec) -> StandbyNetwork {
         standby.network.unwrap_or(self.standby_network)
     }
 
     /// Names of the standbys that commits wait for.
-    pub(crate) fn synchronous_names(&self) -> Vec<String> {
+    pub fn synchronous_names(&self) -> Vec<String> {
         let synchronous = self.standbys.iter().filter(|it| it.mode == StandbyMode::Synchronous);
         synchronous.map(|it| it.name.clone()).collect()
     }
 
     /// The number of standbys that commits wait for, and how they are chosen: by default all, in order.
-    pub(crate) fn synchronous(&self) -> Option<Synchronous> {
+    pub fn synchronous(&self) -> Option<Synchronous> {
         let number = self.synchronous_names().len();
         let all = Synchronous { method: SynchronousMethod::First, number };
         (number > 0).then(|| self.synchronous_standbys.unwrap_or(all))
@@ -257,7 +257,7 @@ impl Origin {
 
     /// Whether the server is known to report its counters with a delay: before version 15, through the statistics
     /// collector.
-    pub(crate) fn reports_late(&self) -> bool {
+    pub fn reports_late(&self) -> bool {
         const FIRST_WITHOUT_COLLECTOR: u32 = 15;
         let Origin::Version(version) = self else { return false };
         let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());

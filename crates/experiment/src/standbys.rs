@@ -9,7 +9,7 @@ use server::SynchronousMethod;
 use crate::network::{Network, NetworkKind};
 
 /// The target that means all standbys, one of which each connection selects.
-pub(crate) const ALL: &str = "standbys";
+pub const ALL_STANDBYS: &str = "standbys";
 
 /// A standby of an embedded server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ pub struct Synchronous {
 
 impl StandbyNetwork {
     /// As a network between clients and a server.
-    pub(crate) fn network(&self) -> Network {
+    pub fn network(&self) -> Network {
         #[expect(clippy::cast_precision_loss, reason = "a bandwidth of 2^53 bits per second does not exist")]
         let bandwidth_bits_per_s = self.bandwidth_bits_per_s.map(|bits| bits as f64);
         let kind = NetworkKind::Tcp;

@@ -5,7 +5,7 @@ use config::nearest;
 
 /// How a setting can be set, by its `context` in `pg_settings` (manual, System Views).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SettingScope {
+pub enum SettingScope {
     /// By each session.
     Session,
     /// By each session, but it determines how tables are stored or analyzed when they are loaded.
@@ -36,12 +36,12 @@ fn all() -> impl Iterator<Item = (&'static str, SettingScope)> {
 }
 
 /// The scope of a setting; `None` if no version of PostgreSQL has it. Extensions define more, with a dot in the name.
-pub(crate) fn scope(name: &str) -> Option<SettingScope> {
+pub fn scope(name: &str) -> Option<SettingScope> {
     all().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, scope)| scope)
 }
 
 /// Whether a server takes a setting only at its start.
-pub(crate) fn needs_restart(name: &str) -> bool {
+pub fn needs_restart(name: &str) -> bool {
     scope(name) == Some(SettingScope::Restart)
 }
 
@@ -59,7 +59,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// `unknown setting "wrk_mem"; did you mean "work_mem"?`
-pub(crate) fn unknown(name: &str) -> String {
+pub fn unknown(name: &str) -> String {
     let known: Vec<&str> = names().collect();
     let near = nearest(&name.to_ascii_lowercase(), &known);
     let near = near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
