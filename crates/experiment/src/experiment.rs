@@ -8,7 +8,7 @@ use std::str::FromStr;
 use config::{Complaint, Entry, Folder, Node, Place, Table, Value, unknown_key};
 
 use queries::QuerySetSpec;
-use results::Annotation;
+use results::{Annotation, ChartSpec, ContrastSpec, TrialOrder};
 use run::options::percent;
 use stats::{PoolMode, SCREENED_MAX};
 
@@ -17,7 +17,7 @@ use crate::configuration::Configuration;
 use crate::factors::{Factor, Level, add_level, check_combination, checked_combination, combination, label};
 use crate::fields::REPEATS_MAX;
 use crate::keys::{self, Section};
-use crate::presentation::{self, Chart, Contrast, Presentation};
+use crate::presentation::{self, Presentation};
 use crate::{fields, step_tables};
 
 /// The two versions of an experiment.
@@ -62,11 +62,11 @@ pub struct Experiment {
     /// Repeats and order.
     pub design: Design,
     /// Charts of the report.
-    pub charts: Vec<Chart>,
+    pub charts: Vec<ChartSpec>,
     /// Named differences between combinations.
-    pub differences: Vec<Contrast>,
+    pub differences: Vec<ContrastSpec>,
     /// Named ratios between combinations.
-    pub ratios: Vec<Contrast>,
+    pub ratios: Vec<ContrastSpec>,
 }
 
 /// Number and order of trials.
@@ -75,7 +75,7 @@ pub struct Design {
     /// Trials of each combination.
     pub repeats: u32,
     /// Order of the trials.
-    pub order: Order,
+    pub order: TrialOrder,
     /// Seed of the order and of the trials' seeds.
     pub seed: u64,
     /// The seed if the file sets it; `None` for the default.
@@ -97,15 +97,6 @@ pub enum Combinations {
         /// Above 0 and below 1.
         tolerance: f64,
     },
-}
-
-/// Order of the trials.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Each repeat runs all combinations in its own order: randomized blocks.
-    Interleaved,
-    /// In the order of the file, all repeats of a combination together.
-    Sequential,
 }
 
 /// Maximum length of a file in bytes.
@@ -515,13 +506,13 @@ fn name(node: &Node) -> Result<String, Complaint> {
 }
 
 fn design(mut table: Table) -> Result<Design, Complaint> {
-    const ORDERS: [(&str, Order); 2] =
-        [("interleaved", Order::Interleaved), ("sequential", Order::Sequential)];
+    const ORDERS: [(&str, TrialOrder); 2] =
+        [("interleaved", TrialOrder::Interleaved), ("sequential", TrialOrder::Sequential)];
     table.check_keys("[design]", &fields::names(fields::DESIGN))?;
     let seed_given = table.read("seed", |node| node.whole(0, i64::MAX.unsigned_abs()))?;
     Ok(Design {
         repeats: table.read("repeats", |node| node.whole(1, REPEATS_MAX))?.unwrap_or(3),
-        order: table.read("order", |node| node.one_of(&ORDERS))?.unwrap_or(Order::Interleaved),
+        order: table.read("order", |node| node.one_of(&ORDERS))?.unwrap_or(TrialOrder::Interleaved),
         seed: seed_given.unwrap_or(1),
         seed_given,
         base: table.read("base", combination)?.unwrap_or_default(),

@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use config::turns_direction;
+use results::TrialOrder;
 use server::SynchronousMethod;
 use workload::WorkloadName;
 
 use crate::configuration::{DataSpec, Origin, Restore, ServerSpec};
 use crate::data_size::data_bytes;
-use crate::experiment::{Experiment, Order};
+use crate::experiment::Experiment;
 use crate::load_words::{counted, levels_in_words, load_in_words, queries_in_words};
 use crate::memory::Arrangement;
 use crate::plan::Plan;
@@ -38,9 +39,9 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     let trials = counted(plan.trials.len(), "trial", "trials");
     let order = match experiment.design.order {
         _ if plan.trials.len() == 1 || plan.cells.len() == 1 => "",
-        Order::Interleaved if experiment.design.repeats == 1 => ", in random order",
-        Order::Interleaved => ", in a different order for each repeat",
-        Order::Sequential => ", in the order of the file",
+        TrialOrder::Interleaved if experiment.design.repeats == 1 => ", in random order",
+        TrialOrder::Interleaved => ", in a different order for each repeat",
+        TrialOrder::Sequential => ", in the order of the file",
     };
     let _ = writeln!(out, "  trials      {combinations} × {repeats} = {trials}{order}");
     let estimate = plan.estimate();
@@ -195,13 +196,13 @@ fn data_in_words(data: &DataSpec) -> String {
 
 /// The arrangement of the servers, with its reason; empty for a single server. `is_estimated`: the size of a workload is
 /// unknown.
-fn arrangement_in_words(arrangement: Arrangement, order: Order, is_estimated: bool) -> Option<String> {
+fn arrangement_in_words(arrangement: Arrangement, order: TrialOrder, is_estimated: bool) -> Option<String> {
     let needed = |bytes| format!("with data and connections they need about {}", size(bytes));
     let in_turns = match order {
-        Order::Interleaved => {
+        TrialOrder::Interleaved => {
             ["used in turns within each repeat", "all repeats on one server before the next"]
         }
-        Order::Sequential => ["in the order of the file"; 2],
+        TrialOrder::Sequential => ["in the order of the file"; 2],
     };
     match arrangement {
         Arrangement::Single => None,

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use config::{Complaint, Folder};
+use results::TrialOrder;
 use stats::{SplitMix64, in_stretches};
 
 use crate::ExperimentError;
 use crate::applied_settings;
 use crate::configuration::{Cell, DataSpec, START, ServerSpec};
-use crate::experiment::{Combinations, Experiment, Order};
+use crate::experiment::{Combinations, Experiment};
 use crate::matrix::cells;
 use crate::memory::{Arrangement, Memory};
 use crate::relative::FindHost;
@@ -117,8 +118,8 @@ impl Plan {
         plan.name_servers_and_data();
         plan.arrangement = Arrangement::of(&plan.servers, &plan.data, &plan.cells, memory);
         plan.trials = match experiment.design.order {
-            Order::Sequential => plan.sequential(experiment),
-            Order::Interleaved => plan.interleaved(experiment),
+            TrialOrder::Sequential => plan.sequential(experiment),
+            TrialOrder::Interleaved => plan.interleaved(experiment),
         };
         plan
     }

@@ -2,6 +2,7 @@
 //! checked against the factors, and drawn elsewhere.
 
 use config::{Complaint, Node, Table, unknown_key};
+use results::{ChartSpec, ContrastSpec};
 
 use crate::factors::{Factor, checked_combination, names};
 use crate::fields;
@@ -55,46 +56,14 @@ pub const METRICS_OF_STEPS: [&str; 3] = ["duration", "wal_bytes", "server_cpu"];
 /// Can replace a factor in a chart of steps: each step is then shown separately.
 pub const STEP: &str = "step";
 
-/// A chart of the results.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chart {
-    /// Title of the chart.
-    pub title: Option<String>,
-    /// Factor on the horizontal axis.
-    pub x: String,
-    /// Metric on the vertical axis.
-    pub y: String,
-    /// Factor with one line per level.
-    pub series: Option<String>,
-    /// Factor with one panel per level.
-    pub facet: Option<String>,
-    /// Whether the horizontal axis is logarithmic.
-    pub x_log: bool,
-    /// Whether the vertical axis is logarithmic.
-    pub y_log: bool,
-}
-
-/// A named comparison of combinations in one figure: a difference or a ratio.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contrast {
-    /// Such as `negotiating TLS`.
-    pub name: String,
-    /// One of [`METRICS`] or [`METRICS_OF_STEPS`].
-    pub metric: String,
-    /// Factors and levels of the combinations that are compared.
-    pub of: Vec<(String, String)>,
-    /// Levels in which the other combination differs; `None`, of a difference only: nothing is subtracted.
-    pub reference: Option<Vec<(String, String)>>,
-}
-
 /// The presentation that the file defines.
 pub(crate) struct Presentation {
-    pub(crate) charts: Vec<Chart>,
-    pub(crate) differences: Vec<Contrast>,
-    pub(crate) ratios: Vec<Contrast>,
+    pub(crate) charts: Vec<ChartSpec>,
+    pub(crate) differences: Vec<ContrastSpec>,
+    pub(crate) ratios: Vec<ContrastSpec>,
 }
 
-/// The table of a kind of [`Contrast`].
+/// The table of a kind of [`ContrastSpec`].
 struct ContrastKind {
     key: &'static str,
     title: &'static str,
@@ -144,7 +113,7 @@ pub(crate) fn presentation(
     Ok(Presentation { charts, differences: contrasts(&DIFFERENCE)?, ratios: contrasts(&RATIO)? })
 }
 
-fn chart(node: Node, factors: &[Factor], metrics: &[&str], has_steps: bool) -> Result<Chart, Complaint> {
+fn chart(node: Node, factors: &[Factor], metrics: &[&str], has_steps: bool) -> Result<ChartSpec, Complaint> {
     let mut table = node.into_table()?;
     table.check_keys("[[chart]]", &fields::names(fields::CHART))?;
     let place = table.place;
@@ -165,7 +134,7 @@ fn chart(node: Node, factors: &[Factor], metrics: &[&str], has_steps: bool) -> R
     };
     let (x_log, y_log) = (is_log("x_scale")?, is_log("y_scale")?);
     let y = metric(&mut table, "y", metrics, metrics[0])?;
-    let chart = Chart { title: table.text("title")?, x, y, series, facet, x_log, y_log };
+    let chart = ChartSpec { title: table.text("title")?, x, y, series, facet, x_log, y_log };
     let named: Vec<&String> =
         [Some(&chart.x), chart.series.as_ref(), chart.facet.as_ref()].into_iter().flatten().collect();
     if let Some(twice) =
@@ -192,7 +161,7 @@ fn contrast(
     factors: &[Factor],
     metrics: &[&str],
     metric_if_absent: &str,
-) -> Result<Contrast, Complaint> {
+) -> Result<ContrastSpec, Complaint> {
     let ContrastKind { key, title, fields, reference, needs_reference, .. } = kind;
     let mut table = node.into_table()?;
     table.check_keys(title, &fields::names(fields))?;
@@ -208,7 +177,7 @@ fn contrast(
     if *needs_reference && other.is_none() {
         return Err(needs(reference));
     }
-    Ok(Contrast {
+    Ok(ContrastSpec {
         name,
         metric: metric(&mut table, "metric", metrics, metric_if_absent)?,
         of,

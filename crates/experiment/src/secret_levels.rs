@@ -9,9 +9,12 @@ use run::without_secret_values;
 use crate::configuration::Cell;
 use crate::experiment::Experiment;
 
-/// Replaces labels that are or contain secrets by distinct placeholders: `***`, `*** 2`.
-pub fn hide_levels(experiment: &Experiment, cells: &mut [Cell]) {
-    let mut shown: BTreeMap<(&str, &str), String> = BTreeMap::new();
+/// The labels that may be shown, by factor and label.
+pub(crate) type ShownLabels<'a> = BTreeMap<(&'a str, &'a str), String>;
+
+/// Labels that are or contain secrets are replaced by distinct placeholders: `***`, `*** 2`.
+pub(crate) fn shown_labels(experiment: &Experiment) -> ShownLabels<'_> {
+    let mut shown = ShownLabels::new();
     for factor in &experiment.factors {
         let mut used = BTreeSet::new();
         for level in &factor.levels {
@@ -23,6 +26,12 @@ pub fn hide_levels(experiment: &Experiment, cells: &mut [Cell]) {
             shown.insert((&factor.name, &level.label), label);
         }
     }
+    shown
+}
+
+/// Replaces the labels of cells by those that may be shown.
+pub fn hide_levels(experiment: &Experiment, cells: &mut [Cell]) {
+    let shown = shown_labels(experiment);
     for (factor, label) in cells.iter_mut().flat_map(|cell| &mut cell.levels) {
         if let Some(safe) = shown.get(&(factor.as_str(), label.as_str())).cloned() {
             *label = safe;

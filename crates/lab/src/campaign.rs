@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use connect::Patience;
-use experiment::{Experiment, FindHost, Memory, Plan, Profile, Subject, Trial, hide_levels};
+use experiment::{Experiment, FindHost, Memory, Plan, Profile, Subject, Trial, design, hide_levels};
 use results::{
     Annotation, EntryId, EntryKind, ExperimentRow, KeptText, NewDirectories, PlannedTrial, SafeText, Store,
     TrialRow, TrialStatus, UnfinishedExperiment,
@@ -109,7 +109,8 @@ impl Campaign {
             .iter()
             .map(|trial| PlannedTrial { factors: factors(&subject.plan, trial.cell), repeat: trial.repeat })
             .collect();
-        let number = store.begin_experiment(name, profile, &files, &trials)?;
+        let design = design(&subject.experiment, &subject.plan);
+        let number = store.begin_experiment(name, profile, &files, &trials, Some(&design))?;
         if subject.experiment.annotation != Annotation::default() {
             store
                 .annotate(EntryId { kind: EntryKind::Experiment, number }, &subject.experiment.annotation)?;

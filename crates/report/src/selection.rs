@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use ::experiment::{Experiment, ExperimentError, Plan, Profile};
+use ::experiment::{Experiment, ExperimentError, Plan, Profile, design};
 use config::Folder;
 use results::{
-    ComparisonRecord, EntryId, EntryKind, Found, Record, ResultsError, StepsRecord, Store, StoredExperiment,
+    ComparisonRecord, EntryId, EntryKind, ExperimentDesign, Found, Record, ResultsError, StepsRecord, Store,
+    StoredExperiment,
 };
 use thiserror::Error;
 
@@ -279,8 +280,9 @@ pub fn overview(
 
 /// The overview of an experiment from these stores, by its file, with what a format with charts needs.
 fn with_file(all: Vec<FromStore>, stores: &[ReportedStore], format: Format) -> Overview {
-    let read = all.first().and_then(|first| file_of(&first.stored));
-    let mut overview = Overview::new(all, read.as_ref().map(|(experiment, plan)| (experiment, plan)));
+    let first = all.first().map(|first| &first.stored);
+    let design = first.and_then(|stored| stored.design.clone().or_else(|| design_of_file(stored)));
+    let mut overview = Overview::new(all, design.as_ref());
     if format.has_charts() {
         add_curves(&mut overview, stores);
     }
@@ -316,14 +318,15 @@ fn add_curves(overview: &mut Overview, stores: &[ReportedStore]) {
     }
 }
 
-/// The experiment file as it was at the start; `None` if this version cannot read it.
-fn file_of(stored: &StoredExperiment) -> Option<(Experiment, Plan)> {
+/// The design of an experiment from a store of an earlier format, by its file as it was at the start; `None` if this version
+/// cannot read it.
+fn design_of_file(stored: &StoredExperiment) -> Option<ExperimentDesign> {
     let profile = if stored.profile == Profile::Quick.name() { Profile::Quick } else { Profile::Full };
     let folder = Folder::Stored(&stored.files);
     let read = |(name, text): (&String, &String)| {
         let experiment = Experiment::parse(text, name, folder, profile).ok()?;
         let plan = Plan::of(&experiment, name, folder).ok()?;
-        (experiment.name == stored.name).then_some((experiment, plan))
+        (experiment.name == stored.name).then(|| design(&experiment, &plan))
     };
     stored.files.iter().filter(|(name, _)| !name.ends_with(".sql")).find_map(read)
 }

@@ -106,6 +106,7 @@ mod entry_id;
 mod store;
 
 mod error;
+mod experiment_design;
 
 pub use action::{Action, ActionOutcome, ActionResult, ActionWork, IndexState, TableState, TablesAt};
 pub use allowance::{cpus_allowed, memory_allowed};
@@ -127,6 +128,7 @@ pub use environment::{
     BuildFingerprint, ConnectionInUse, Environment, ServerFacts, Settings, TlsInUse, TransportInUse,
 };
 pub use error::ResultsError;
+pub use experiment_design::{ChartSpec, ContrastSpec, DesignCell, ExperimentDesign, TrialOrder};
 pub use fault::{Fault, FaultCourse, FaultKind, ShutdownMode};
 pub use generator::{Generator, Introspection};
 pub use host::Host;

@@ -69,7 +69,7 @@ const COLUMNS: &[(&str, &[&str])] = &[
             "note",
         ],
     ),
-    ("experiments", &["name", "profile", "files", "started_at", "hostname", "label", "note"]),
+    ("experiments", &["name", "profile", "files", "started_at", "hostname", "label", "note", "design"]),
     ("trials", &["experiment", "position", "factors", "repeat", "status", "reason", "run"]),
     ("executions", &["experiment", "mark", "hostname", "boot_id", "pid", "pid_started_ticks", "ended_at"]),
     ("samples", &["position", "sample"]),
@@ -163,7 +163,8 @@ fn prepare() -> io::Result<Attempt> {
         repeat,
     });
     let files = BTreeMap::from([("e.toml".to_owned(), "name = \"e\"".to_owned())]);
-    let experiment = store.begin_experiment(EXPERIMENT, "full", &files, &trials).map_err(io::Error::other)?;
+    let experiment =
+        store.begin_experiment(EXPERIMENT, "full", &files, &trials, None).map_err(io::Error::other)?;
     store.begin_execution(experiment).map_err(io::Error::other)?;
     store.begin_trial(1, 1).and_then(|()| store.end_trial(1, None)).map_err(io::Error::other)?;
     drop(store);

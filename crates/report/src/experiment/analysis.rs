@@ -1,8 +1,7 @@
 //! Makes the overview of an experiment from the contents of its stores: cells, charts, contrasts, effects, warnings. The
-//! file, if it can be read, gives the order, the base and the charts.
+//! design, if it is known, gives the order, the base and the charts.
 
-use ::experiment::{Combinations, Experiment, Order, Plan};
-use results::StoredExperiment;
+use results::{ChartSpec, ExperimentDesign, SafeText, StoredExperiment, TrialOrder};
 
 use super::cells::{self, ExperimentCell};
 use super::effects::Effects;
@@ -17,36 +16,35 @@ const FILES_DIFFER: &str = "The files of the experiment differ between the store
                             the first store's file.";
 
 impl Overview {
-    /// An experiment from one store or several; `read` is its file, if that can be read.
+    /// An experiment from one store or several; `design` is what its file says, if that is known.
     ///
     /// # Panics
     /// If there is no store.
-    pub fn new(all: Vec<FromStore>, read: Option<(&Experiment, &Plan)>) -> Overview {
-        let file = read.map(|(file, _)| file);
-        let plan = read.map(|(_, plan)| plan);
+    pub fn new(all: Vec<FromStore>, design: Option<&ExperimentDesign>) -> Overview {
         let (hosts, host_factor) = (hosts::hosts(&all), hosts::factor_name(&all));
         let ran_by_repeats = all.iter().all(FromStore::ran_by_repeats);
-        let order = file.map(|file| file.design.order);
+        let order = design.map(|design| design.order);
         let files_differ = all.windows(2).any(|pair| pair[0].stored.files != pair[1].stored.files);
         let (first, trials) = hosts::merged(all, &hosts, host_factor);
         let StoredExperiment { experiment, name, annotation, profile, started_at, files, .. } = first;
-        let factors = cells::factors(&trials, file);
-        let (cells, trials) = cells::cells(trials, &factors, host_factor, plan);
+        let factors = cells::factors(&trials, design);
+        let (cells, trials) = cells::cells(trials, &factors, host_factor, design);
         // If no trial is complete, only the file shows their kind.
-        let planned = plan.map_or([].as_slice(), |plan| plan.cells.as_slice());
-        let is_of_steps = trials.iter().any(|trial| trial.steps.is_some())
-            || planned.iter().any(|cell| !cell.configuration.steps.is_empty());
-        let base = match file.map(|file| file.design.base.as_slice()) {
+        let is_of_steps =
+            trials.iter().any(|trial| trial.steps.is_some()) || design.is_some_and(|design| design.has_steps);
+        let base = match design.map(|design| design.base.as_slice()) {
             None | Some([]) => Base::First,
             Some(pairs) => Base::Levels(pairs.to_vec()),
         };
-        let text = |of: fn(&Experiment) -> Option<&String>| file.and_then(of).map(|text| escaped_line(text));
+        let text = |of: fn(&ExperimentDesign) -> Option<&SafeText>| {
+            design.and_then(of).map(|text| escaped_line(text.as_str()))
+        };
         let mut overview = Overview {
             annotation,
-            title: escaped_line(file.map_or(&name, |file| &file.title)),
+            title: escaped_line(design.map_or(&name, |design| design.title.as_str())),
             name: escaped_line(&name),
-            source: text(|file| file.source.as_ref()),
-            description: text(|file| file.description.as_ref()),
+            source: text(|design| design.source.as_ref()),
+            description: text(|design| design.description.as_ref()),
             profile: escaped_line(&profile),
             number: experiment,
             started_at: escaped_line(&started_at),
@@ -59,7 +57,7 @@ impl Overview {
             trials,
             base,
             is_of_steps,
-            repeats_are_blocks: order == Some(Order::Interleaved) && ran_by_repeats,
+            repeats_are_blocks: order == Some(TrialOrder::Interleaved) && ran_by_repeats,
             charts: Vec::new(),
             axis: None,
             stacks: Vec::new(),
@@ -67,24 +65,24 @@ impl Overview {
             differences: Vec::new(),
             ratios: Vec::new(),
             subjects: Vec::new(),
-            screening_tolerance: file.and_then(screening_tolerance),
+            screening_tolerance: design.and_then(|design| design.screening_tolerance),
             effects: Vec::new(),
             concerns: Vec::new(),
             builds: Vec::new(),
         };
         overview.find_bases();
-        let charts: &[::experiment::Chart] = file.map_or(&[], |file| &file.charts);
+        let charts: &[ChartSpec] = design.map_or(&[], |design| &design.charts);
         overview.charts = charts::charts(&overview, charts);
         overview.stacks = charts::stacks(&overview, charts);
         overview.axis = charts::axis(&overview, charts);
         overview.find_previous();
-        if let Some(file) = file {
-            overview.differences = contrasts::differences(&overview, &file.differences);
-            overview.ratios = contrasts::ratios(&overview, &file.ratios);
+        if let Some(design) = design {
+            overview.differences = contrasts::differences(&overview, &design.differences);
+            overview.ratios = contrasts::ratios(&overview, &design.ratios);
         }
         let metrics = overview.metrics_of_effects().into_iter();
-        overview.effects = metrics.filter_map(|metric| Effects::of(&overview, plan, metric)).collect();
-        overview.subjects = file.map_or(Vec::new(), |file| overview.subjects_of(file));
+        overview.effects = metrics.filter_map(|metric| Effects::of(&overview, design, metric)).collect();
+        overview.subjects = design.map_or(Vec::new(), |design| overview.subjects_of(design));
         overview.concerns = concerns::concerns(&overview, order);
         if files_differ {
             overview.concerns.insert(0, FILES_DIFFER.to_owned());
@@ -127,9 +125,9 @@ impl Overview {
     }
 
     /// Figures of charts, then those of differences and ratios.
-    fn subjects_of(&self, file: &Experiment) -> Vec<OverviewSubject> {
-        let drawn = file.charts.iter().map(|chart| (chart.y.as_str(), true));
-        let contrasts = file.differences.iter().chain(&file.ratios);
+    fn subjects_of(&self, design: &ExperimentDesign) -> Vec<OverviewSubject> {
+        let drawn = design.charts.iter().map(|chart| (chart.y.as_str(), true));
+        let contrasts = design.differences.iter().chain(&design.ratios);
         let contrasted = contrasts.map(|contrast| (contrast.metric.as_str(), false));
         let mut subjects: Vec<OverviewSubject> = Vec::new();
         for (name, is_drawn) in drawn.chain(contrasted) {
@@ -141,12 +139,5 @@ impl Overview {
             }
         }
         subjects
-    }
-}
-
-fn screening_tolerance(file: &Experiment) -> Option<f64> {
-    match file.design.combinations {
-        Combinations::All => None,
-        Combinations::Screening { tolerance } => Some(tolerance),
     }
 }

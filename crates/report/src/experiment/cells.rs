@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ::experiment::{Experiment, Plan};
-use results::{StepsRecord, StoredRun, StoredTrial, TableSizes, TrialStatus, WaitShare};
+use results::{ExperimentDesign, StepsRecord, StoredRun, StoredTrial, TableSizes, TrialStatus, WaitShare};
 use stats::goals::GoalResult;
 
 use super::metric::Metric;
@@ -143,12 +142,10 @@ impl Standing {
 }
 
 /// Those of the file in its order, then others that the trials have.
-pub(super) fn factors(trials: &[(usize, StoredTrial)], file: Option<&Experiment>) -> Vec<Factor> {
-    let of_file = file.iter().flat_map(|file| &file.factors).map(|factor| Factor {
-        name: factor.name.clone(),
-        levels: factor.levels.iter().map(|level| level.label.clone()).collect(),
-    });
-    let mut factors: Vec<Factor> = of_file.collect();
+pub(super) fn factors(trials: &[(usize, StoredTrial)], design: Option<&ExperimentDesign>) -> Vec<Factor> {
+    let of_file = design.iter().flat_map(|design| &design.factors);
+    let mut factors: Vec<Factor> =
+        of_file.map(|(name, levels)| Factor { name: name.clone(), levels: levels.clone() }).collect();
     for (name, level) in trials.iter().flat_map(|(_, trial)| &trial.factors) {
         let at = factors.iter().position(|factor| factor.name == *name).unwrap_or_else(|| {
             factors.push(Factor { name: name.clone(), levels: Vec::new() });
@@ -162,16 +159,16 @@ pub(super) fn factors(trials: &[(usize, StoredTrial)], file: Option<&Experiment>
 }
 
 /// The operations of a transaction by the file, by factors and levels.
-fn operations(plan: Option<&Plan>) -> Operations {
-    let cells = plan.iter().flat_map(|plan| &plan.cells);
-    cells.map(|cell| (cell.levels.iter().cloned().collect(), cell.configuration.operations)).collect()
+fn operations(design: Option<&ExperimentDesign>) -> Operations<'_> {
+    let cells = design.iter().flat_map(|design| &design.cells);
+    cells.map(|cell| (&cell.levels, cell.operations)).collect()
 }
 
 /// The operations of a transaction by factors and levels.
-type Operations = BTreeMap<BTreeMap<String, String>, u32>;
+type Operations<'a> = BTreeMap<&'a BTreeMap<String, String>, u32>;
 
 /// That, or the mean that the script counted with `\\batch`.
-fn operations_of(trial: &StoredTrial, host_factor: &str, of_file: &Operations) -> f64 {
+fn operations_of(trial: &StoredTrial, host_factor: &str, of_file: &Operations<'_>) -> f64 {
     let counted = || {
         let counts = &trial.run.as_ref()?.summary.as_ref()?.counts;
         (counts.succeeded > 0).then(|| counts.business as f64 / counts.succeeded as f64)
@@ -189,9 +186,9 @@ pub(super) fn cells(
     stored: Vec<(usize, StoredTrial)>,
     factors: &[Factor],
     host_factor: &str,
-    plan: Option<&Plan>,
+    design: Option<&ExperimentDesign>,
 ) -> (Vec<ExperimentCell>, Vec<Trial>) {
-    let operations = operations(plan);
+    let operations = operations(design);
     let place = |trial: &StoredTrial| -> Vec<Option<usize>> {
         let level = |factor: &Factor| {
             let level = trial.factors.get(&factor.name)?;

@@ -1,6 +1,8 @@
 //! Chooses the charts of an experiment: those of its file or the default ones, their panels and lines of cells, the best
 //! cells of each line, and the bars that stack the steps of each cell.
 
+use results::ChartSpec;
+
 use super::Repeated;
 use super::cells::{ExperimentCell, Factor};
 use super::chart::{CellChart, CellPoint, Line, Marks, Panel, Stack};
@@ -12,7 +14,7 @@ use crate::prose::{escaped_line, titled};
 use crate::queries::{ROWS_MAX, class_of};
 
 /// The charts of the file, or the default charts.
-pub(super) fn charts(overview: &Overview, of_file: &[::experiment::Chart]) -> Vec<CellChart> {
+pub(super) fn charts(overview: &Overview, of_file: &[ChartSpec]) -> Vec<CellChart> {
     if overview.factors.is_empty() || overview.cells.iter().all(|cell| cell.figure(overview.main()).is_none())
     {
         return Vec::new();
@@ -21,7 +23,7 @@ pub(super) fn charts(overview: &Overview, of_file: &[::experiment::Chart]) -> Ve
     // Charts of single steps are stacked bars, which are made elsewhere.
     let of_cells = of_file.iter().filter(|chart| !is_by_step(chart));
     let of_file = of_cells.filter_map(|chart| {
-        let ::experiment::Chart { title, x, y, series, facet, x_log, y_log } = chart;
+        let ChartSpec { title, x, y, series, facet, x_log, y_log } = chart;
         let [series, facet] = [series, facet].map(|name| name.as_ref().and_then(number));
         let asked = Asked { x: number(x)?, series, facet, x_log: *x_log, y_log: *y_log };
         Some(build(overview, Metric::named(y)?, title.as_deref(), asked))
@@ -31,7 +33,7 @@ pub(super) fn charts(overview: &Overview, of_file: &[::experiment::Chart]) -> Ve
 }
 
 /// Whether a chart shows each step separately.
-fn is_by_step(chart: &::experiment::Chart) -> bool {
+fn is_by_step(chart: &ChartSpec) -> bool {
     [Some(&chart.x), chart.series.as_ref(), chart.facet.as_ref()]
         .into_iter()
         .flatten()
@@ -39,9 +41,8 @@ fn is_by_step(chart: &::experiment::Chart) -> bool {
 }
 
 /// The factor along the axis of the first chart.
-pub(super) fn axis(overview: &Overview, of_file: &[::experiment::Chart]) -> Option<usize> {
-    let factor =
-        |chart: &::experiment::Chart| overview.factors.iter().position(|factor| factor.name == chart.x);
+pub(super) fn axis(overview: &Overview, of_file: &[ChartSpec]) -> Option<usize> {
+    let factor = |chart: &ChartSpec| overview.factors.iter().position(|factor| factor.name == chart.x);
     of_file.iter().find_map(factor).or_else(|| overview.charts.first().map(|chart| chart.x))
 }
 
@@ -195,7 +196,7 @@ fn mark(overview: &Overview, line: &mut Line) {
 }
 
 /// How long everything took, and what else the file wants to see by steps.
-pub(super) fn stacks(overview: &Overview, of_file: &[::experiment::Chart]) -> Vec<Stack> {
+pub(super) fn stacks(overview: &Overview, of_file: &[ChartSpec]) -> Vec<Stack> {
     let asked = of_file.iter().filter(|chart| is_by_step(chart));
     let mut asked: Vec<(Metric, Option<String>)> = asked
         .filter_map(|chart| Some((Metric::named(&chart.y)?, chart.title.as_deref().map(escaped_line))))

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::experiment::Order;
-use results::{BuildFingerprint, Environment, ServerFacts, StoredRun};
+use results::{BuildFingerprint, Environment, ServerFacts, StoredRun, TrialOrder};
 
 use super::overview::Overview;
 use crate::figures::counted;
@@ -12,7 +11,7 @@ use crate::prose::{cut, enumerate, escaped_line};
 use crate::wording;
 
 /// As sentences, the gravest first; `order` is what the file says, if it can be read.
-pub(super) fn concerns(overview: &Overview, order: Option<Order>) -> Vec<String> {
+pub(super) fn concerns(overview: &Overview, order: Option<TrialOrder>) -> Vec<String> {
     let mut concerns = Vec::new();
     if order.is_none() {
         concerns.push(
@@ -25,7 +24,7 @@ pub(super) fn concerns(overview: &Overview, order: Option<Order>) -> Vec<String>
     let runs = complete_runs(overview);
     concerns.extend(unreadable(&runs));
     concerns.extend(different_builds(&runs));
-    if order == Some(Order::Interleaved) && !overview.repeats_are_blocks {
+    if order == Some(TrialOrder::Interleaved) && !overview.repeats_are_blocks {
         concerns.push(
             "The servers were taken one after another, all repeats of one before those of the next: what changed over \
              time is in their differences too, and ratios are not taken within each repeat."

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ::experiment::Plan;
+use results::ExperimentDesign;
 use stats::{Averaged, CONFIDENCE, Change, Factorial, Measurements, Observation, SampleMean, Screening};
 
 use super::cells::Standing;
@@ -14,7 +14,11 @@ use super::repeats::Ratio;
 
 impl Effects {
     /// `None` if the experiment has nothing to compare, or no cell has the figure.
-    pub(super) fn of(overview: &Overview, plan: Option<&Plan>, metric: Metric) -> Option<Effects> {
+    pub(super) fn of(
+        overview: &Overview,
+        design: Option<&ExperimentDesign>,
+        metric: Metric,
+    ) -> Option<Effects> {
         let cells: Vec<usize> = (0..overview.cells.len())
             .filter(|cell| overview.cells[*cell].levels.iter().all(Option::is_some))
             .collect();
@@ -34,7 +38,7 @@ impl Effects {
         if overview.screening_tolerance.is_some() {
             return Effects::of_screening(overview, &observations, &of_cells, metric);
         }
-        let plots = plots(overview, plan, &cells);
+        let plots = plots(overview, design, &cells);
         let factorial = |are_blocked| {
             let measurements = Measurements::new(&observations, plots.clone(), are_blocked);
             Factorial::new(levels.clone(), base.clone(), &of_cells, measurements)
@@ -143,15 +147,14 @@ fn base(overview: &Overview) -> Vec<usize> {
 }
 
 /// The data set of each cell, whose trials run together in each repeat; one for all if the plan is unknown.
-fn plots(overview: &Overview, plan: Option<&Plan>, cells: &[usize]) -> Vec<usize> {
-    let of_plan: BTreeMap<BTreeMap<&str, &str>, usize> = plan
-        .iter()
-        .flat_map(|plan| plan.cells.iter().zip(&plan.data_of))
-        .map(|(cell, data)| {
-            (cell.levels.iter().map(|(name, level)| (name.as_str(), level.as_str())).collect(), *data)
+fn plots(overview: &Overview, design: Option<&ExperimentDesign>, cells: &[usize]) -> Vec<usize> {
+    let planned = || design.iter().flat_map(|design| &design.cells);
+    let of_plan: BTreeMap<BTreeMap<&str, &str>, usize> = planned()
+        .map(|cell| {
+            (cell.levels.iter().map(|(name, level)| (name.as_str(), level.as_str())).collect(), cell.data)
         })
         .collect();
-    let sets = plan.map_or(1, |plan| plan.data.len());
+    let sets = planned().map(|cell| cell.data + 1).max().unwrap_or(1);
     let plot = |cell: &usize| {
         let host = overview.host_factor;
         let levels = overview.levels(*cell).enumerate().filter(|(at, _)| Some(*at) != host);

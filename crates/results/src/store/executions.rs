@@ -173,7 +173,7 @@ mod tests {
         let mut store = Store::create(&directory.path().join("s.sqlite")).unwrap();
         let trial = PlannedTrial { factors: BTreeMap::new(), repeat: 1 };
         let begin = |store: &mut Store| {
-            store.begin_experiment("e", "full", &BTreeMap::new(), std::slice::from_ref(&trial)).unwrap()
+            store.begin_experiment("e", "full", &BTreeMap::new(), std::slice::from_ref(&trial), None).unwrap()
         };
         let experiment = begin(&mut store);
         let execution = store.begin_execution(experiment).unwrap();
@@ -197,7 +197,7 @@ mod tests {
         let mut store = Store::create(&directory.path().join("s.sqlite")).unwrap();
         let trial = |repeat| PlannedTrial { factors: BTreeMap::new(), repeat };
         let experiment =
-            store.begin_experiment("e", "full", &BTreeMap::new(), &[trial(1), trial(2)]).unwrap();
+            store.begin_experiment("e", "full", &BTreeMap::new(), &[trial(1), trial(2)], None).unwrap();
         store.begin_execution(experiment).unwrap();
         let statuses = |store: &mut Store| -> Vec<TrialStatus> {
             let row = store.newest_experiment("e", "full").unwrap().unwrap();

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use rusqlite::{OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
 
-use super::{Store, TrialStatus, annotation, failed};
+use super::{Store, TrialStatus, annotation, failed, tables};
 use crate::{
-    Annotation, Ceiling, CounterTable, Environment, KeptText, LimitedBy, Observation, PerTransaction, Plan,
-    ResultsError, StandbyFigures, StepsRecord, Summary, Waits, Warning,
+    Annotation, Ceiling, CounterTable, Environment, ExperimentDesign, KeptText, LimitedBy, Observation,
+    PerTransaction, Plan, ResultsError, StandbyFigures, StepsRecord, Summary, Waits, Warning,
 };
 
 /// An experiment with all its trials.
@@ -27,6 +27,8 @@ pub struct StoredExperiment {
     pub started_at: String,
     /// Contents of its file and of referenced files, by name, with masked secrets.
     pub files: BTreeMap<String, String>,
+    /// What its file says; `None` of a store of an earlier format.
+    pub design: Option<ExperimentDesign>,
     /// Trials in the order of execution.
     pub trials: Vec<StoredTrial>,
 }
@@ -150,9 +152,11 @@ impl Store {
     /// The store cannot be read, or has none of that number.
     pub fn experiment(&self, experiment: i64) -> Result<StoredExperiment, ResultsError> {
         let read = || -> rusqlite::Result<StoredExperiment> {
-            let sql =
-                "SELECT name, profile, started_at, files, label, note FROM experiments WHERE experiment = ?1";
-            let stored = self.connection.query_row(sql, [experiment], |row| {
+            let sql = format!(
+                "SELECT name, profile, started_at, files, label, note, {} FROM experiments WHERE experiment = ?1",
+                tables::design(&self.connection)?
+            );
+            let stored = self.connection.query_row(&sql, [experiment], |row| {
                 Ok(StoredExperiment {
                     experiment,
                     annotation: annotation(row, 4)?,
@@ -160,6 +164,7 @@ impl Store {
                     profile: row.get(1)?,
                     started_at: row.get(2)?,
                     files: texts(json(row.get(3)?).unwrap_or_default()),
+                    design: json(row.get(6)?),
                     trials: Vec::new(),
                 })
             })?;

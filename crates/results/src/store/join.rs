@@ -226,6 +226,7 @@ impl Store {
 struct OtherExperiment {
     /// Name, profile, files, start and host.
     columns: [String; 5],
+    design: Option<String>,
     trials: Vec<OtherTrial>,
 }
 
@@ -242,9 +243,12 @@ struct OtherTrial {
 
 impl OtherExperiment {
     fn read(other: &Store, experiment: i64) -> rusqlite::Result<Self> {
-        let sql = "SELECT name, profile, files, started_at, hostname FROM experiments WHERE experiment = ?1";
-        let columns = other.connection.query_row(sql, [experiment], |row| {
-            Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?])
+        let sql = format!(
+            "SELECT name, profile, files, started_at, hostname, {} FROM experiments WHERE experiment = ?1",
+            tables::design(&other.connection)?
+        );
+        let (columns, design) = other.connection.query_row(&sql, [experiment], |row| {
+            Ok(([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?], row.get(5)?))
         })?;
         let sql = "SELECT position, factors, repeat, status, reason, run, record FROM trials LEFT JOIN steps USING (trial) \
                    WHERE experiment = ?1 ORDER BY position";
@@ -260,18 +264,19 @@ impl OtherExperiment {
                 steps: row.get(6)?,
             })
         })?;
-        Ok(Self { columns, trials: trials.collect::<Result<_, _>>()? })
+        Ok(Self { columns, design, trials: trials.collect::<Result<_, _>>()? })
     }
 
     fn add(&self, transaction: &Transaction<'_>, runs: &RunNumbers) -> rusqlite::Result<Imported> {
-        let [name, profile, _, started_at, hostname] = &self.columns;
+        let [name, profile, files, started_at, hostname] = &self.columns;
         let sql = "SELECT experiment FROM experiments WHERE name = ?1 AND profile = ?2 AND started_at = ?3 AND hostname = ?4";
         let identity = [name, profile, started_at, hostname];
         if let Some(own) = transaction.query_row(sql, identity, |row| row.get(0)).optional()? {
             return Ok(Imported::Known(own));
         }
-        let sql = "INSERT INTO experiments (name, profile, files, started_at, hostname) VALUES (?1, ?2, ?3, ?4, ?5)";
-        transaction.execute(sql, params_from_iter(&self.columns))?;
+        let sql = "INSERT INTO experiments (name, profile, files, started_at, hostname, design) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        transaction.execute(sql, params![name, profile, files, started_at, hostname, self.design])?;
         let experiment = transaction.last_insert_rowid();
         for trial in &self.trials {
             let OtherTrial { position, factors, repeat, status, reason, run, steps } = trial;

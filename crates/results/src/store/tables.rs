@@ -26,8 +26,8 @@ const VIEWS: &str = include_str!("views.sql");
 /// Upgrades of a store from format n, from 1, to n + 1. A new store is created with all tables; views are recreated
 /// after an upgrade. The steps are: query sets; only views, for transactions with an unknown ending; signs of life;
 /// changes of schemas; only views, for response times of all transactions; what changes of schemas have made; only views,
-/// for the scripts of comparisons.
-const STEPS: [&str; 7] = [
+/// for the scripts of comparisons; designs of experiments.
+const STEPS: [&str; 8] = [
     include_str!("query_sets.sql"),
     "",
     "ALTER TABLE runs ADD COLUMN alive_at TEXT",
@@ -35,6 +35,7 @@ const STEPS: [&str; 7] = [
     "",
     WHAT_CHANGES_MADE,
     "",
+    "ALTER TABLE experiments ADD COLUMN design TEXT CHECK (design IS NULL OR json_valid(design))",
 ];
 
 /// The first format in which runs have signs of life.
@@ -43,6 +44,8 @@ const FORM_WITH_SIGNS_OF_LIFE: i64 = 4;
 const FORM_WITH_SCHEMA_CHANGES: i64 = 5;
 /// The first format that names what these changes have made.
 const FORM_WITH_WHAT_CHANGES_MADE: i64 = 7;
+/// The first format in which experiments have their designs.
+const FORM_WITH_DESIGNS: i64 = 9;
 
 const fn form_after(steps: &[&str]) -> i64 {
     1 + steps.len() as i64
@@ -114,6 +117,11 @@ pub(super) fn what_changes_made(connection: &Connection) -> rusqlite::Result<&'s
     Ok(if form(connection)? >= FORM_WITH_WHAT_CHANGES_MADE { "system, made" } else { "NULL, NULL" })
 }
 
+/// The expression for the design of an experiment. A store that is only read may have an older format, without it.
+pub(super) fn design(connection: &Connection) -> rusqlite::Result<&'static str> {
+    Ok(if form(connection)? >= FORM_WITH_DESIGNS { "design" } else { "NULL" })
+}
+
 fn form(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
@@ -164,6 +172,7 @@ mod tests {
         for (form, expected) in [(3, "NULL"), (4, "runs.alive_at"), (STORE_FORM, "runs.alive_at")] {
             connection.pragma_update(None, "user_version", form).unwrap();
             assert_eq!(alive_at(&connection).unwrap(), expected);
+            assert_eq!(design(&connection).unwrap(), if form == STORE_FORM { "design" } else { "NULL" });
         }
     }
 

@@ -70,7 +70,8 @@ CREATE TABLE experiments (
     started_at TEXT NOT NULL,
     hostname TEXT NOT NULL,
     label TEXT,
-    note TEXT
+    note TEXT,
+    design TEXT CHECK (design IS NULL OR json_valid(design))
 );
 
 CREATE TABLE trials (

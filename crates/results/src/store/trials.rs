@@ -9,7 +9,7 @@ use super::executions::{may_be_worked_on_elsewhere, worked_on_by};
 use super::process::Process;
 use super::write::json;
 use super::{Store, failed};
-use crate::{KeptText, ResultsError, SafeText, UtcTime};
+use crate::{ExperimentDesign, KeptText, ResultsError, SafeText, UtcTime};
 
 /// Status of a trial.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -124,12 +124,21 @@ impl Store {
         profile: &str,
         files: &BTreeMap<String, String>,
         trials: &[PlannedTrial],
+        design: Option<&ExperimentDesign>,
     ) -> Result<i64, ResultsError> {
         let started_at = UtcTime::now().to_string();
         self.in_transaction(|transaction| {
             transaction.execute(
-                "INSERT INTO experiments (name, profile, files, started_at, hostname) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![name, profile, json(&kept(files)), started_at, Process::own().hostname],
+                "INSERT INTO experiments (name, profile, files, started_at, hostname, design) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    name,
+                    profile,
+                    json(&kept(files)),
+                    started_at,
+                    Process::own().hostname,
+                    design.map(json)
+                ],
             )?;
             let experiment = transaction.last_insert_rowid();
             let sql = "INSERT INTO trials (experiment, position, factors, repeat, status) \

@@ -93,7 +93,7 @@ mod tests {
         let directories = NewDirectories::of(path.parent().unwrap());
         let open = || Store::create(&path).unwrap();
         let trials = [PlannedTrial { factors: BTreeMap::new(), repeat: 1 }];
-        let experiment = open().begin_experiment("x", "full", &BTreeMap::new(), &trials).unwrap();
+        let experiment = open().begin_experiment("x", "full", &BTreeMap::new(), &trials, None).unwrap();
         let other = open();
         assert!(!open().remove_if_empty().unwrap(), "it has an experiment");
         open().begin_execution(experiment).unwrap();
@@ -110,7 +110,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let mut store = Store::create(&base.path().join("results.sqlite")).unwrap();
         let trials = [PlannedTrial { factors: BTreeMap::new(), repeat: 1 }];
-        let experiment = store.begin_experiment("x", "full", &BTreeMap::new(), &trials).unwrap();
+        let experiment = store.begin_experiment("x", "full", &BTreeMap::new(), &trials, None).unwrap();
         store.end_trial(1, Some("it failed")).unwrap();
         assert!(!store.forget_experiment(experiment).unwrap());
         assert!(store.newest_experiment("x", "full").unwrap().is_some());

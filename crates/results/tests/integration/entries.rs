@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pgmeter_results::{
-    Annotation, Entry, EntryId, EntryKind, Found, Host, ImportEvent, ImportTotals, ListFilter, PlannedTrial,
-    Record, Store, TrialStatus, UtcTime, find, find_entry, records_in,
+    Annotation, Entry, EntryId, EntryKind, ExperimentDesign, Found, Host, ImportEvent, ImportTotals,
+    ListFilter, PlannedTrial, Record, Store, TrialOrder, TrialStatus, UtcTime, find, find_entry, records_in,
 };
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
@@ -56,7 +56,8 @@ impl Place {
         let mut store = self.store();
         let trials = [1, 2].map(|repeat| PlannedTrial { factors: [].into(), repeat });
         let files = [("ladder.toml".to_owned(), "name = \"ladder\"".to_owned())].into();
-        let experiment = store.begin_experiment("ladder", "full", &files, &trials).expect("it begins");
+        let experiment =
+            store.begin_experiment("ladder", "full", &files, &trials, Some(&design())).expect("it begins");
         let row = store.newest_experiment("ladder", "full").expect("it can be read").expect("it is there");
         let trial = row.trials[0].trial;
         store.begin_trial(trial, run).and_then(|()| store.end_trial(trial, None)).expect("it ends");
@@ -78,6 +79,24 @@ impl Place {
             });
         });
         (totals.expect("the store can be written"), told)
+    }
+}
+
+/// What a file says to reports.
+fn design() -> ExperimentDesign {
+    ExperimentDesign {
+        title: "A ladder".into(),
+        source: None,
+        description: Some("password=secret".into()),
+        factors: vec![("clients".to_owned(), vec!["1".to_owned(), "8".to_owned()])],
+        order: TrialOrder::Interleaved,
+        base: vec![("clients".to_owned(), "1".to_owned())],
+        screening_tolerance: Some(0.05),
+        has_steps: false,
+        charts: Vec::new(),
+        differences: Vec::new(),
+        ratios: Vec::new(),
+        cells: Vec::new(),
     }
 }
 
@@ -335,6 +354,8 @@ fn another_store_is_joined_with_its_records_labels_and_experiments() {
     assert_eq!(lines[3].reason.as_deref(), Some("the server went away"));
     let stored = place.store().experiment(1).expect("it is there");
     assert_eq!(stored.annotation, note);
+    assert_eq!(stored.design, Some(design()));
+    assert_eq!(design().description.as_ref().map(|text| text.as_str()), Some("password=***"));
     assert_eq!(stored.trials[0].run.as_ref().map(|run| run.run), Some(3), "its trial has the number of here");
     assert_eq!(stored.trials[1].status, TrialStatus::Planned);
     // The other store may be removed now.

@@ -159,7 +159,7 @@ fn a_store_of_the_first_form_is_upgraded_and_its_removals_stay() {
     let views: String = sql.query_row(views, [], |row| row.get(0)).expect("views");
     sql.execute_batch(&views).expect("views are dropped in any order");
     sql.execute_batch(
-        "ALTER TABLE runs DROP COLUMN alive_at; DROP TABLE query_sets; DROP TABLE removals;
+        "ALTER TABLE runs DROP COLUMN alive_at; ALTER TABLE experiments DROP COLUMN design; DROP TABLE query_sets; DROP TABLE removals;
          DROP TABLE schema_changes;
          CREATE TABLE removals (
              kind TEXT NOT NULL CHECK (kind IN ('run', 'comparison', 'experiment')), number INTEGER NOT NULL,

@@ -51,7 +51,7 @@ fn a_trial_of_steps_ends_with_its_record_and_is_found_by_sql() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let mut store = Store::create(&place.path().join("s.sqlite")).expect("it can be made");
     let trials = [1, 2].map(|repeat| PlannedTrial { factors: [].into(), repeat });
-    store.begin_experiment("wal", "quick", &[].into(), &trials).expect("it can be planned");
+    store.begin_experiment("wal", "quick", &[].into(), &trials, None).expect("it can be planned");
     let rows = |store: &mut Store| {
         store.newest_experiment("wal", "quick").expect("it can be read").expect("it is there").trials
     };

@@ -218,12 +218,24 @@ fn a_store_of_the_form_before_signs_of_life_is_upgraded() {
     place
         .sql()
         .execute_batch(
-            "DROP VIEW trial_summary; DROP VIEW run_summary; PRAGMA user_version = 3; ALTER TABLE runs DROP COLUMN alive_at; DROP TABLE schema_changes",
+            "DROP VIEW trial_summary; DROP VIEW run_summary; PRAGMA user_version = 3; ALTER TABLE runs DROP COLUMN alive_at; \
+             ALTER TABLE experiments DROP COLUMN design; DROP TABLE schema_changes",
         )
         .expect("it can be changed");
     let store = Store::open(&place.path()).expect("it is upgraded");
     let line = &store.runs(1).expect("they can be listed")[0];
     assert_eq!((line.status, &line.alive_at), (RunStatus::Complete, &None));
+}
+
+#[test]
+fn an_experiment_of_the_form_before_designs_has_none() {
+    let place = Place::new();
+    let trials = [planned("1GB", 1)];
+    let number = place.store().begin_experiment("old", "full", &[].into(), &trials, None).expect("it begins");
+    let sql = "PRAGMA user_version = 8; ALTER TABLE experiments DROP COLUMN design";
+    place.sql().execute_batch(sql).expect("it can be changed");
+    let store = Store::open(&place.path()).expect("it is upgraded");
+    assert_eq!(store.experiment(number).expect("it can be read").design, None);
 }
 
 #[test]
@@ -339,7 +351,7 @@ fn what_is_no_store_is_left_alone() {
     let newer = directory.join("newer");
     drop(Store::create(&newer).expect("it can be made"));
     Connection::open(&newer).and_then(|sql| sql.pragma_update(None, "user_version", 99)).expect("it can be");
-    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 8; use the pgmeter that made it, or a newer one, or name another place with --store");
+    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 9; use the pgmeter that made it, or a newer one, or name another place with --store");
     let unreleased = directory.join("unreleased");
     Connection::open(&unreleased)
         .and_then(|sql| {
@@ -379,7 +391,8 @@ fn a_trial_is_planned_made_and_found_with_the_figures_of_its_run() {
     let mut store = place.store();
     let files = [("x.toml".to_owned(), "name = \"buffers\"".to_owned())].into();
     let trials = [planned("1GB", 1), planned("8GB", 1)];
-    let experiment = store.begin_experiment("buffers", "quick", &files, &trials).expect("it can be planned");
+    let experiment =
+        store.begin_experiment("buffers", "quick", &files, &trials, None).expect("it can be planned");
     let row = store.newest_experiment("buffers", "quick").expect("it can be read").expect("it is there");
     let texts: std::collections::BTreeMap<_, _> =
         row.files.iter().map(|(name, kept)| (name.clone(), kept.text().to_owned())).collect();
@@ -411,7 +424,7 @@ fn a_trial_that_a_killed_process_left_is_complete_if_its_run_is_and_else_to_be_m
     let run = place.run(&record(0));
     let mut store = place.store();
     let trials = [planned("1GB", 1), planned("1GB", 2)];
-    store.begin_experiment("buffers", "full", &[].into(), &trials).expect("it can be planned");
+    store.begin_experiment("buffers", "full", &[].into(), &trials, None).expect("it can be planned");
     let row = store.newest_experiment("buffers", "full").expect("it can be read").expect("it is there");
     let plan = record(1).plan;
     let lost = store.begin(record(1).started_at, &plan, &record(1).environment).expect("it can begin");

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ::experiment::{Experiment, Plan, Profile};
+use ::experiment::{Experiment, Plan, Profile, design};
 use pgmeter_report::TextStyle;
 use pgmeter_report::experiment::{FromStore, Overview};
 use results::{
@@ -119,6 +119,7 @@ pub(crate) fn stored() -> StoredExperiment {
         profile: "full".to_owned(),
         started_at: "2026-11-21T12:03:01.250Z".to_owned(),
         files: BTreeMap::from([("clients.toml".to_owned(), FILE.to_owned())]),
+        design: None,
         trials,
     }
 }
@@ -132,7 +133,7 @@ pub(crate) fn overview(stored: StoredExperiment) -> Overview {
 pub(crate) fn overview_by(text: &str, stored: StoredExperiment) -> Overview {
     let file = Experiment::parse(text, "clients.toml", Path::new(""), Profile::Full).expect("it is a file");
     let plan = Plan::of(&file, "clients.toml", Path::new("")).expect("it can be planned");
-    Overview::new(vec![from_store("pgmeter-results", stored)], Some((&file, &plan)))
+    Overview::new(vec![from_store("pgmeter-results", stored)], Some(&design(&file, &plan)))
 }
 
 pub(crate) fn from_store(directory: &str, stored: StoredExperiment) -> FromStore {
@@ -244,7 +245,7 @@ fn the_same_experiment_from_two_stores_is_compared_between_the_hosts() {
     let file = Experiment::parse(FILE, "clients.toml", Path::new(""), Profile::Full).unwrap();
     let plan = Plan::of(&file, "clients.toml", Path::new("")).unwrap();
     let both = vec![from_store("old", stored()), from_store("new", faster)];
-    let both = Overview::new(both, Some((&file, &plan)));
+    let both = Overview::new(both, Some(&design(&file, &plan)));
     let json: serde_json::Value = serde_json::from_str(&experiment::json(&both)).unwrap();
     let cells = json["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 12);
@@ -282,7 +283,7 @@ fn without_a_base_in_the_file_each_host_has_its_own_first_combination() {
     let file = Experiment::parse(&text, "clients.toml", Path::new(""), Profile::Full).unwrap();
     let plan = Plan::of(&file, "clients.toml", Path::new("")).unwrap();
     let both = vec![from_store("old", stored()), from_store("new", faster)];
-    let both = Overview::new(both, Some((&file, &plan)));
+    let both = Overview::new(both, Some(&design(&file, &plan)));
     let json: serde_json::Value = serde_json::from_str(&experiment::json(&both)).unwrap();
     for cell in json["cells"].as_array().unwrap().iter().filter(|cell| !cell["base"].is_null()) {
         assert_eq!(cell["base"]["host"], cell["factors"]["host"], "{cell}");
@@ -313,7 +314,7 @@ fn throughput_over_time_is_of_the_median_run_of_at_most_eight_cells() {
         summary.tps *= 3.0;
     }
     let both = vec![from_store("old", stored()), from_store("new", faster)];
-    let mut both = Overview::new(both, Some((&file, &plan)));
+    let mut both = Overview::new(both, Some(&design(&file, &plan)));
     let chosen = both.curves();
     assert_eq!(chosen.len(), 8);
     // The base and slowest cell, and the fastest one.
