@@ -11,8 +11,8 @@ use run::{Control, RunError};
 use stats::Scale;
 use testkit::cluster::Cluster;
 use workload::{
-    Answer, Check, InitOptions, InitReport, Preparation, Progress, Query, QueryChoice, Script, Tables,
-    Workload, WorkloadError,
+    Answer, Check, InitOptions, InitReport, Progress, Query, QueryChoice, Script, Tables, Workload,
+    WorkloadError,
 };
 
 const TABLES: &str = "create table numbers (n numeric, f double precision);
@@ -167,10 +167,6 @@ impl Workload for Small {
     fn scale_table(&self) -> Option<&str> {
         None
     }
-
-    fn prepare_run(&self, _: &mut Preparation<'_>) {}
-
-    fn vacuum_all(&self, _: &mut Preparation<'_>) {}
 
     fn checks(&self) -> &[Check] {
         &[]

@@ -5,8 +5,7 @@ use std::fmt;
 
 use script::Random;
 
-use crate::loader::{LoadTable, RowSource, RowWriter};
-use crate::table_name::TableName;
+use loading::loader::execution::{LoadTable, RowSource, RowWriter};
 
 /// Bytes after which a buffer of rows is sent.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -45,14 +44,7 @@ where
     Write: Fn(u64, &mut Vec<u8>) -> u64 + Send + Sync + 'static,
 {
     let source = std::sync::Arc::new(ComputedRows { name, units, rows_per_unit, write });
-    LoadTable {
-        table: TableName::new(name),
-        columns: String::new(),
-        source,
-        judge: None,
-        fallback: None,
-        references: Vec::new(),
-    }
+    LoadTable::new(name, source)
 }
 
 /// The random stream of a row, or of another thing with a number: `what` separates streams of one seed.
