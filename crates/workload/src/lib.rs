@@ -10,6 +10,7 @@ mod registry;
 mod shelf;
 
 pub use datagen::{Generation, Options as DataOptions};
+pub use loading::contract::about::About;
 pub use loading::contract::archives::NamedArchive;
 pub use loading::contract::check::{Check, FailedCheck};
 pub use loading::contract::error::WorkloadError;

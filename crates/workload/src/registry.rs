@@ -1,4 +1,5 @@
 //! The selection of a workload by its name or by a user's directory. `shelf` has the built-in ones, whose names are reserved.
+//! Callers keep a name, and open the workload when they need it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -17,6 +17,7 @@ use stats::Scale;
 pub(crate) use self::before_rows::BeforeRows;
 pub(crate) use self::generated_rows::GeneratedRows;
 use crate::WorkloadError;
+use crate::contract::about::About;
 use crate::contract::archives::{self, NamedArchive};
 use crate::contract::check::Check;
 use crate::contract::names::{NAME_LENGTH_MAX, ReservedNames, short_name};
@@ -68,12 +69,7 @@ const SEED_MAX: u64 = i64::MAX.unsigned_abs();
 pub(crate) struct Manifest {
     /// The name of the file in messages.
     pub(crate) file: String,
-    pub(crate) name: String,
-    pub(crate) title: String,
-    pub(crate) source: Option<String>,
-    pub(crate) licence: Option<String>,
-    pub(crate) notice: Option<String>,
-    pub(crate) needs: Option<String>,
+    pub(crate) about: About,
     pub(crate) per_minute: Option<PerMinute>,
     pub(crate) standard: Option<Standard>,
     pub(crate) bytes_per_scale: Option<u64>,
@@ -175,8 +171,9 @@ impl Reader<'_> {
         let title = top.text("title")?.unwrap_or_else(|| name.clone());
         let folder = if let Files::Folder(folder) = self.files { Some(folder) } else { None };
         self.archives = archives::read(top.list("archives")?, folder)?;
-        let (source, licence) = (top.text("source")?, top.text("licence")?);
-        let (notice, needs) = (top.text("notice")?, top.text("needs")?);
+        let mut text = |key| Ok::<_, Complaint>(top.text(key)?.map(Cow::Owned));
+        let (source, licence) = (text("source")?, text("licence")?);
+        let (notice, needs) = (text("notice")?, text("needs")?);
         let bytes_per_scale = top.read("bytes_per_scale", |node| node.whole(1, BYTES_PER_SCALE_MAX))?;
         let parameters = parameters(top.table("parameters")?)?;
         let (mut generated, listed) = GeneratedRows::take(&mut top)?;
@@ -206,12 +203,7 @@ impl Reader<'_> {
         let files = std::mem::take(&mut self.read);
         Ok(Manifest {
             file: file.to_owned(),
-            name,
-            title,
-            source,
-            licence,
-            notice,
-            needs,
+            about: About { name: name.into(), title: title.into(), source, licence, needs, notice },
             per_minute,
             standard,
             bytes_per_scale,
@@ -277,6 +269,14 @@ impl Reader<'_> {
             self.read.push((path.clone(), text.clone()));
         }
         Ok((path.display().to_string(), text))
+    }
+
+    /// A script that can be parsed.
+    fn script(&mut self, node: &Node) -> Result<(String, String), Complaint> {
+        let (file, text) = self.text_of(node)?;
+        script::parse(&file, text.as_bytes(), &mut Symbols::new(), Dialect::Extended)
+            .map_err(|error| Complaint::at(node.place, first_line(&error.to_string())))?;
+        Ok((file, text))
     }
 
     /// SQL without meta commands.
@@ -376,60 +376,61 @@ impl Reader<'_> {
         Ok(schema.into_iter().next())
     }
 
+    /// The entries of a list of files, each with a name that no other one has. `text` reads the file, `entry` the other keys.
+    fn named<T>(
+        &mut self,
+        nodes: Vec<Node>,
+        keys: &[&str],
+        text: impl Fn(&mut Self, &Node) -> Result<(String, String), Complaint>,
+        entry: impl Fn(SqlFile, &mut Table) -> Result<T, Complaint>,
+    ) -> Result<Vec<T>, Problem> {
+        let mut names = Names::default();
+        self.each(nodes, |reader, node| {
+            let (mut table, node) = file_entry(node, keys)?;
+            let (file, sql) = text(reader, &node)?;
+            let name = names.take(&mut table, &node)?;
+            entry(SqlFile { name, file, sql }, &mut table)
+        })
+    }
+
     fn sql_files(
         &mut self,
         nodes: Vec<Node>,
-        read: impl Fn(&mut Self, &Node) -> Result<(String, String), Complaint>,
+        text: impl Fn(&mut Self, &Node) -> Result<(String, String), Complaint>,
     ) -> Result<Vec<SqlFile>, Problem> {
-        let mut names = Names::default();
-        let entry = |reader: &mut Self, node: Node| {
-            let (mut table, node) = file_entry(node, &["file", "name"])?;
-            let (file, sql) = read(reader, &node)?;
-            Ok(SqlFile { name: names.take(&mut table, &node)?, file, sql })
-        };
-        self.each(nodes, entry)
+        self.named(nodes, &["file", "name"], text, |file, _| Ok(file))
     }
 
     fn load_steps(&mut self, nodes: Vec<Node>) -> Result<Vec<LoadStep>, Problem> {
-        let mut names = Names::default();
-        let step = |reader: &mut Self, node: Node| {
-            let (mut table, node) = file_entry(node, &["file", "name", "transaction"])?;
-            let (file, sql) = reader.sql(&node)?;
-            let name = names.take(&mut table, &node)?;
-            let is_transaction = table.read("transaction", Node::truth)?.unwrap_or(true);
-            Ok(LoadStep { name, file, sql, is_transaction })
-        };
-        self.each(nodes, step)
+        self.named(
+            nodes,
+            &["file", "name", "transaction"],
+            Self::sql,
+            |SqlFile { name, file, sql }, table| {
+                let is_transaction = table.read("transaction", Node::truth)?.unwrap_or(true);
+                Ok(LoadStep { name, file, sql, is_transaction })
+            },
+        )
     }
 
     fn scripts(&mut self, workload: &str, nodes: Vec<Node>) -> Result<Vec<Script>, Problem> {
-        let mut names = Names::default();
-        let script = |reader: &mut Self, node: Node| {
-            let (mut table, node) = file_entry(node, &["file", "name", "weight", "only_reads"])?;
-            let (file, text) = reader.text_of(&node)?;
-            script::parse(&file, text.as_bytes(), &mut Symbols::new(), Dialect::Extended)
-                .map_err(|error| Complaint::at(node.place, first_line(&error.to_string())))?;
-            let name = names.take(&mut table, &node)?;
+        let keys = ["file", "name", "weight", "only_reads"];
+        self.named(nodes, &keys, Self::script, |SqlFile { name, sql, .. }, table| {
             Ok(Script {
                 description: Cow::Owned(format!("<{workload}: {name}>")),
                 name: Cow::Owned(name),
-                text: Cow::Owned(text),
+                text: Cow::Owned(sql),
                 weight: table.read("weight", |node| node.whole(0, WEIGHT_MAX))?.unwrap_or(1),
                 only_reads: table.read("only_reads", Node::truth)?.unwrap_or(false),
                 contended: None,
             })
-        };
-        self.each(nodes, script)
+        })
     }
 
     fn checks(&mut self, nodes: Vec<Node>) -> Result<Vec<Check>, Problem> {
-        let mut names = Names::default();
-        let check = |reader: &mut Self, node: Node| {
-            let (mut table, node) = file_entry(node, &["file", "name"])?;
-            let (_, sql) = reader.sql(&node)?;
-            Ok(Check { name: names.take(&mut table, &node)?, sql })
-        };
-        self.each(nodes, check)
+        self.named(nodes, &["file", "name"], Self::sql, |SqlFile { name, sql, .. }, _| {
+            Ok(Check { name, sql })
+        })
     }
 }
 

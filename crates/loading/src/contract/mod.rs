@@ -1,6 +1,7 @@
 //! What a workload is: the interface, the file workload.toml with the files beside it, options and reports of loading, and the
 //! marks of the tables that `init` made. Nothing here creates tables; `loader` does.
 
+pub mod about;
 pub mod archives;
 pub mod check;
 pub(crate) mod digests;

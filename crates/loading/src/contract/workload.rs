@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 
-use connect::{ConnectError, Session, Target};
+use connect::{ConnectError, Session, SqlState, Target};
 
 use crate::WorkloadError;
+use crate::contract::about::About;
 use crate::contract::archives::NamedArchive;
 use crate::contract::check::Check;
 use crate::contract::load::{InitOptions, InitReport, Progress, query};
@@ -21,29 +22,44 @@ use stats::{PartitionMethod, Scale};
 
 /// A workload.
 pub trait Workload: Debug + Send + Sync {
+    /// What it says about itself.
+    fn about(&self) -> &About;
+
     /// Its name in records and messages.
-    fn name(&self) -> &str;
+    fn name(&self) -> &str {
+        &self.about().name
+    }
 
     /// A short title.
-    fn title(&self) -> &str;
+    fn title(&self) -> &str {
+        &self.about().title
+    }
 
     /// Its source.
     fn source(&self) -> Option<&str> {
-        None
+        self.about().source.as_deref()
     }
 
     /// Its licence.
     fn licence(&self) -> Option<&str> {
-        None
+        self.about().licence.as_deref()
     }
 
     /// The least disk, memory and time that it needs.
     fn needs(&self) -> Option<&str> {
-        None
+        self.about().needs.as_deref()
+    }
+
+    /// A sentence that accompanies its results in every report.
+    fn notice(&self) -> Option<&str> {
+        self.about().notice.as_deref()
     }
 
     /// Variables of its SQL and its scripts in addition to `scale`, with their defaults.
-    fn parameters(&self) -> &BTreeMap<String, String>;
+    fn parameters(&self) -> &BTreeMap<String, String> {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        &NONE
+    }
 
     /// All its scripts. Those with a weight are the default mix.
     fn scripts(&self) -> &[Script];
@@ -76,13 +92,20 @@ pub trait Workload: Debug + Send + Sync {
         vec![self.mix()]
     }
 
+    /// The scale of `quickstart`.
+    fn quickstart_scale(&self) -> Scale {
+        Scale::ONE
+    }
+
     /// The scripts of the default mix.
     fn mix(&self) -> Vec<&Script> {
         self.scripts().iter().filter(|script| script.weight > 0).collect()
     }
 
     /// The command that loads it, for messages.
-    fn init_command(&self) -> String;
+    fn init_command(&self) -> String {
+        format!("pgmeter init --workload {}", self.name())
+    }
 
     /// Rejects options that this workload does not support, without a server.
     ///
@@ -166,11 +189,6 @@ pub trait Workload: Debug + Send + Sync {
 
     /// Queries that return no rows if the data are consistent.
     fn checks(&self) -> &[Check];
-
-    /// A sentence that accompanies its results in every report.
-    fn notice(&self) -> Option<&str> {
-        None
-    }
 
     /// The script whose transactions per minute its reports show.
     fn per_minute(&self) -> Option<&PerMinute> {
@@ -298,6 +316,25 @@ impl InitOptions {
     pub fn with_index_set(&self, workload: &dyn Workload) -> InitOptions {
         let default = || workload.index_sets().first().map(|set| set.name.to_string());
         InitOptions { indexes: self.indexes.clone().or_else(default), ..self.clone() }
+    }
+}
+
+/// The result of a query that counts rows of a table.
+///
+/// # Errors
+/// [`WorkloadError::TablesMissing`] if the table is not there; errors of the server.
+pub fn counted(
+    session: &mut Session,
+    sql: &str,
+    table: &str,
+    workload: &dyn Workload,
+) -> Result<String, WorkloadError> {
+    match query(session, sql) {
+        Ok(rows) => Ok(rows.first().and_then(|row| row.get(0)).unwrap_or("no").to_owned()),
+        Err(WorkloadError::Query { source, .. }) if source.sqlstate() == Some(SqlState::UNDEFINED_TABLE) => {
+            Err(missing_table(session, table, workload, Some(source)))
+        }
+        Err(other) => Err(other),
     }
 }
 

@@ -211,15 +211,7 @@ fn write_table(
             RowFormat::Csv => table.write_csv(rows, out),
         }
     };
-    if jobs <= 1 || pieces <= 1 {
-        let mut text = Vec::new();
-        for number in 0..pieces {
-            text.clear();
-            piece(number, &mut text);
-            out.write_all(&text).map_err(DataError::Write)?;
-        }
-        return Ok(());
-    }
+    let jobs = jobs.max(1);
     thread::scope(|scope| {
         let start = |job: usize| -> Receiver<Vec<u8>> {
             let (sender, receiver) = sync_channel(PIECES_AHEAD);

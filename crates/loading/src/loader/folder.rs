@@ -9,6 +9,7 @@ use connect::{Session, Target};
 use datagen::Source;
 use stats::Scale;
 
+use crate::contract::about::About;
 use crate::contract::archives::NamedArchive;
 use crate::contract::check::Check;
 use crate::contract::digests::checksum;
@@ -96,7 +97,7 @@ impl Folder {
         let text = files.iter().find(|(name, _)| *name == MANIFEST).map_or("", |(_, text)| *text);
         let mut manifest = Manifest::parse(text, MANIFEST, Files::Embedded(files), ReservedNames::NONE)?;
         manifest.files.clear();
-        let place = manifest.name.clone();
+        let place = manifest.about.name.to_string();
         Folder::new(manifest, Path::new(""), (place, ReservedNames::NONE), own, false)
     }
 
@@ -321,24 +322,8 @@ impl TableEntry {
 }
 
 impl Workload for Folder {
-    fn name(&self) -> &str {
-        &self.manifest.name
-    }
-
-    fn title(&self) -> &str {
-        &self.manifest.title
-    }
-
-    fn source(&self) -> Option<&str> {
-        self.manifest.source.as_deref()
-    }
-
-    fn licence(&self) -> Option<&str> {
-        self.manifest.licence.as_deref()
-    }
-
-    fn notice(&self) -> Option<&str> {
-        self.manifest.notice.as_deref()
+    fn about(&self) -> &About {
+        &self.manifest.about
     }
 
     fn per_minute(&self) -> Option<&PerMinute> {
@@ -347,10 +332,6 @@ impl Workload for Folder {
 
     fn standard(&self) -> Option<&Standard> {
         self.manifest.standard.as_ref()
-    }
-
-    fn needs(&self) -> Option<&str> {
-        self.manifest.needs.as_deref()
     }
 
     fn parameters(&self) -> &BTreeMap<String, String> {

@@ -1,4 +1,5 @@
 //! Expected answers of queries, kept as text: for each line the scale, the query, its number of rows and their checksum.
+//! Used by the workloads with query sets of fixed texts.
 
 use std::borrow::Cow;
 

@@ -26,7 +26,8 @@ fn check(more: &str, expected: &str) {
 #[test]
 fn what_is_not_given_has_its_default() {
     let manifest = parse(LEAST).expect("it is sound");
-    assert_eq!((manifest.title.as_str(), manifest.source, manifest.licence), ("shop", None, None));
+    let expected = About { name: "shop".into(), title: "shop".into(), ..About::default() };
+    assert_eq!(manifest.about, expected);
     assert!(manifest.parameters.is_empty() && manifest.tables.is_empty() && manifest.checks.is_empty());
     assert_eq!((manifest.load[0].name.as_str(), manifest.load[0].is_transaction), ("schema", true));
     let script = &manifest.scripts[0];
@@ -47,7 +48,7 @@ fn all_keys_are_understood() {
          [[tables]]\nname = \"Orders\"\nbefore_run = \"vacuum analyze\"\n",
     )
     .expect("it is sound");
-    assert_eq!((manifest.title.as_str(), manifest.licence.as_deref()), ("A shop", Some("CC0-1.0")));
+    assert_eq!((&*manifest.about.title, manifest.about.licence.as_deref()), ("A shop", Some("CC0-1.0")));
     assert_eq!(manifest.bytes_per_scale, Some(150_000));
     assert_eq!((manifest.load[0].name.as_str(), manifest.load[0].is_transaction), ("tables", false));
     assert_eq!((&*manifest.scripts[1].name, manifest.scripts[1].weight), ("again", 0));

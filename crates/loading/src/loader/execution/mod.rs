@@ -61,29 +61,14 @@ pub struct Execution<'a> {
 
 impl<'a> Execution<'a> {
     /// Tasks without notes, on tables that no objects of others belong to.
-    pub fn new(target: &'a Target, connections: usize) -> Execution<'a> {
-        Execution {
-            target,
-            connections,
-            key_rows: None,
-            search_path: "",
-            locked: None,
-            guarded: None,
-            limits_lock_waits: true,
-            rows_limit: None,
-        }
-    }
-
-    /// With so many rows in the largest table whose key is built.
-    #[must_use]
-    pub fn with_key_rows(self, key_rows: Option<u64>) -> Self {
-        Execution { key_rows, ..self }
-    }
-
-    /// Whether statements wait for locks in short tries.
-    #[must_use]
-    pub fn with_limited_lock_waits(self, limits_lock_waits: bool) -> Self {
-        Execution { limits_lock_waits, ..self }
+    pub fn new(
+        target: &'a Target,
+        connections: usize,
+        key_rows: Option<u64>,
+        limits_lock_waits: bool,
+    ) -> Self {
+        let (search_path, locked, guarded, rows_limit) = ("", None, None, None);
+        Self { target, connections, key_rows, search_path, locked, guarded, limits_lock_waits, rows_limit }
     }
 }
 

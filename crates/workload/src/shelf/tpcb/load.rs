@@ -58,9 +58,7 @@ pub(super) fn init(
         }
         let connections = phase.chains.len().min(options.jobs as usize);
         let key_rows = steps.contains(&Step::PrimaryKeys).then(|| rows_per_key(options));
-        let execution = Execution::new(target, connections)
-            .with_key_rows(key_rows)
-            .with_limited_lock_waits(!options.waits_as_pgbench);
+        let execution = Execution::new(target, connections, key_rows, !options.waits_as_pgbench);
         let done = execution::work(phase.into_plan(), session, &execution, progress);
         let is_resumable = before.contains(&Step::CreateTables) && !options.waits_as_pgbench;
         report.steps.extend(done.map_err(|error| match is_resumable {

@@ -10,12 +10,14 @@ mod schema;
 mod scripts;
 mod tables;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use connect::{Session, Target};
+use stats::Scale;
 
 use crate::WorkloadError;
+use loading::contract::about::About;
 use loading::contract::check::Check;
 use loading::contract::load::{InitOptions, InitReport, Progress};
 use loading::contract::scripts::Script;
@@ -40,7 +42,14 @@ impl Tpcb {
 /// pgbench_accounts and its index.
 const BYTES_PER_SCALE: u64 = 15_700_000;
 
-static NO_PARAMETERS: BTreeMap<String, String> = BTreeMap::new();
+static ABOUT: About = About {
+    name: Cow::Borrowed(Tpcb::NAME),
+    title: Cow::Borrowed(Tpcb::TITLE),
+    source: Some(Cow::Borrowed("https://www.postgresql.org/docs/current/pgbench.html")),
+    licence: None,
+    needs: None,
+    notice: None,
+};
 
 static CHECKS: LazyLock<[Check; 2]> = LazyLock::new(|| {
     let counted = |table: &str, each: u64| Check {
@@ -55,20 +64,8 @@ static CHECKS: LazyLock<[Check; 2]> = LazyLock::new(|| {
 });
 
 impl Workload for Tpcb {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
-    fn title(&self) -> &str {
-        Self::TITLE
-    }
-
-    fn source(&self) -> Option<&str> {
-        Some("https://www.postgresql.org/docs/current/pgbench.html")
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, String> {
-        &NO_PARAMETERS
+    fn about(&self) -> &About {
+        &ABOUT
     }
 
     fn scripts(&self) -> &[Script] {
@@ -83,6 +80,10 @@ impl Workload for Tpcb {
     fn quickstart(&self) -> Vec<Vec<&Script>> {
         let shown = ["tpcb-like", "select-only"];
         shown.iter().map(|name| SCRIPTS.iter().filter(|script| script.name == *name).collect()).collect()
+    }
+
+    fn quickstart_scale(&self) -> Scale {
+        Scale::from(10)
     }
 
     fn init_command(&self) -> String {

@@ -1,14 +1,14 @@
 //! Preparation of the tables before a run: determining scale and partitions, then vacuuming and truncating as
 //! `pgbench` does.
 
-use connect::{Session, SqlState};
+use connect::Session;
 
 use super::Tpcb;
 use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TELLERS};
 use crate::WorkloadError;
 use loading::contract::load::query;
 use loading::contract::table_name::TableName;
-use loading::contract::workload::{TablePreparation, Tables, Workload, missing_table};
+use loading::contract::workload::{TablePreparation, Tables, Workload, counted, missing_table};
 use stats::PartitionMethod;
 
 /// The table that `--vacuum-all` adds.
@@ -62,19 +62,12 @@ pub(super) fn find(session: &mut Session) -> Result<Tables, WorkloadError> {
 }
 
 fn count_branches(session: &mut Session) -> Result<u32, WorkloadError> {
-    let rows = match query(session, COUNT_BRANCHES) {
-        Ok(rows) => rows,
-        Err(WorkloadError::Query { source, .. }) if source.sqlstate() == Some(SqlState::UNDEFINED_TABLE) => {
-            return Err(missing_table(session, BRANCHES.name, &Tpcb, Some(source)));
-        }
-        Err(other) => return Err(other),
+    let rows = counted(session, COUNT_BRANCHES, BRANCHES.name, &Tpcb)?;
+    let unusable = |_| {
+        let (table, init) = (BRANCHES.name.to_owned(), Tpcb.init_command());
+        WorkloadError::ScaleUnusable { table, rows: rows.clone(), init }
     };
-    let branches = rows.first().and_then(|row| row.get(0)).unwrap_or("no");
-    branches.parse().map_err(|_| WorkloadError::ScaleUnusable {
-        table: BRANCHES.name.to_owned(),
-        rows: branches.to_owned(),
-        init: Tpcb.init_command(),
-    })
+    rows.parse().map_err(unusable)
 }
 
 /// Branches and tellers are vacuumed, and the history is truncated. As with `pgbench`, errors do not stop the run: the tables

@@ -11,8 +11,7 @@ use tpcdsgen::row;
 
 use loading::loader::execution::{LoadTable, RowSource, RowWriter};
 
-/// Bytes after which a buffer of rows is sent.
-const BUFFER_BYTES: usize = 64 * 1024;
+use crate::shelf::computed::rows_by;
 
 /// All tables; the largest come first, so that the keys of one are built while the next one is loaded.
 pub(super) const TABLES: [Table; 24] = [
@@ -162,30 +161,17 @@ impl RowSource for TableRows {
     }
 }
 
-fn writer<'a>(rows: impl Iterator<Item: Display> + 'a) -> Box<dyn RowWriter + 'a> {
-    Box::new(GeneratedRows { rows, line: String::new() })
-}
-
-struct GeneratedRows<Rows> {
-    rows: Rows,
-    /// A row as the generator shows it: each field ends with `|`.
-    line: String,
-}
-
-impl<Rows: Iterator<Item: Display>> RowWriter for GeneratedRows<Rows> {
-    fn write(&mut self, out: &mut Vec<u8>) -> u64 {
-        let end = out.len() + BUFFER_BYTES;
-        let mut written = 0;
-        while out.len() < end {
-            let Some(row) = self.rows.next() else { break };
-            self.line.clear();
-            // Writing to memory does not fail.
-            let _ = write!(self.line, "{row}");
-            copy_line(&self.line, out);
-            written += 1;
-        }
-        written
-    }
+fn writer<'a>(mut rows: impl Iterator<Item: Display> + 'a) -> Box<dyn RowWriter + 'a> {
+    // A row as the generator shows it: each field ends with `|`.
+    let mut line = String::new();
+    rows_by(move |out| {
+        let row = rows.next()?;
+        line.clear();
+        // Writing to memory does not fail.
+        let _ = write!(line, "{row}");
+        copy_line(&line, out);
+        Some(1)
+    })
 }
 
 /// A row in the text format of COPY. No text has a character that COPY would need escaped, which a test checks.

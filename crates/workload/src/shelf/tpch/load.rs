@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use connect::{Session, SqlState, Target};
+use connect::{Session, Target};
 use stats::Scale;
 
 use super::Tpch;
 use super::rows::TableRows;
 use super::schema::{self, FOREIGN_KEYS, FOREIGN_KEYS_SET, NO_INDEXES, PRIMARY_KEYS, REFERENCING, TpchTable};
 use crate::WorkloadError;
-use loading::contract::load::{InitOptions, InitReport, Progress, query};
+use loading::contract::load::{InitOptions, InitReport, Progress};
 use loading::contract::table_name::TableName;
 use loading::contract::unsupported::{check_layout, check_made_by_code};
-use loading::contract::workload::{Tables, Workload, check_indexes, missing_table};
+use loading::contract::workload::{Tables, Workload, check_indexes, counted};
 use loading::loader::execution::{self, AfterRows, LoadStatement, LoadTable, Purpose, TableSet};
 use loading::loader::loaded_tables::{incomplete, loaded};
 use loading::loader::protection::init_lock;
@@ -99,14 +99,8 @@ pub(super) fn find(session: &mut Session) -> Result<Tables, WorkloadError> {
         return Err(incomplete(&Tpch));
     }
     let (name, each) = (TpchTable::Supplier.name(), TpchTable::Supplier.rows_per_scale().unwrap_or(1));
-    let rows = match query(session, &format!("select pg_catalog.count(*) from {name}")) {
-        Ok(rows) => rows,
-        Err(WorkloadError::Query { source, .. }) if source.sqlstate() == Some(SqlState::UNDEFINED_TABLE) => {
-            return Err(missing_table(session, name, &Tpch, Some(source)));
-        }
-        Err(other) => return Err(other),
-    };
-    let suppliers = rows.first().and_then(|row| row.get(0)).and_then(|count| count.parse::<u32>().ok());
+    let rows = counted(session, &format!("select pg_catalog.count(*) from {name}"), name, &Tpch)?;
+    let suppliers = rows.parse::<u32>().ok();
     let scale = suppliers.and_then(|count| Scale::new(f64::from(count) / f64::from(each)));
     let unusable = || WorkloadError::ScaleUnusable {
         table: name.to_owned(),

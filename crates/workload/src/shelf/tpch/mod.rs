@@ -12,12 +12,13 @@ mod rows;
 mod schema;
 mod scripts;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use connect::{Session, Target};
 use stats::Scale;
 
 use crate::WorkloadError;
+use loading::contract::about::About;
 use loading::contract::check::Check;
 use loading::contract::load::{InitOptions, InitReport, Progress};
 use loading::contract::query_set::{Answer, IndexSet, Query, QueryChoice};
@@ -37,39 +38,27 @@ impl Tpch {
     pub const TITLE: &str = "TPC-H-derived: 8 tables, 22 queries";
 }
 
-static NO_PARAMETERS: BTreeMap<String, String> = BTreeMap::new();
+static ABOUT: About = About {
+    name: Cow::Borrowed(Tpch::NAME),
+    title: Cow::Borrowed(Tpch::TITLE),
+    source: Some(Cow::Borrowed("https://github.com/datafusion-contrib/tpcgen-rs (crate tpchgen 4.0)")),
+    licence: Some(Cow::Borrowed("Apache-2.0 (crate tpchgen); the queries are material of the TPC")),
+    needs: Some(Cow::Borrowed(
+        "scale 1: 2 GB of disk, 500 MB of memory; loading takes about 30 s, the 22 queries about 20 s",
+    )),
+    notice: Some(Cow::Borrowed(
+        "The workload tpch is derived from TPC-H. Its results are not TPC results and cannot be compared with \
+         published results of TPC-H.",
+    )),
+};
 
 impl Workload for Tpch {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
-    fn title(&self) -> &str {
-        Self::TITLE
-    }
-
-    fn source(&self) -> Option<&str> {
-        Some("https://github.com/datafusion-contrib/tpcgen-rs (crate tpchgen 4.0)")
-    }
-
-    fn licence(&self) -> Option<&str> {
-        Some("Apache-2.0 (crate tpchgen); the queries are material of the TPC")
-    }
-
-    fn needs(&self) -> Option<&str> {
-        Some("scale 1: 2 GB of disk, 500 MB of memory; loading takes about 30 s, the 22 queries about 20 s")
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, String> {
-        &NO_PARAMETERS
+    fn about(&self) -> &About {
+        &ABOUT
     }
 
     fn scripts(&self) -> &[Script] {
         &scripts::SCRIPTS
-    }
-
-    fn init_command(&self) -> String {
-        format!("pgmeter init --workload {}", Self::NAME)
     }
 
     fn check_options(&self, options: &InitOptions) -> Result<(), WorkloadError> {
@@ -109,13 +98,6 @@ impl Workload for Tpch {
 
     fn checks(&self) -> &[Check] {
         &*checks::CHECKS
-    }
-
-    fn notice(&self) -> Option<&str> {
-        Some(
-            "The workload tpch is derived from TPC-H. Its results are not TPC results and cannot be compared with \
-             published results of TPC-H.",
-        )
     }
 
     fn index_sets(&self) -> &[IndexSet] {

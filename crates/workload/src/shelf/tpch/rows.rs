@@ -11,8 +11,7 @@ use super::copy_row::{CopyRow, Line};
 use super::schema::TpchTable;
 use loading::loader::execution::{RowSource, RowWriter};
 
-/// Bytes after which a buffer of rows is sent.
-const BUFFER_BYTES: usize = 64 * 1024;
+use crate::shelf::computed::rows_by;
 
 /// The rows of a table at a scale.
 #[derive(Debug)]
@@ -46,31 +45,15 @@ impl RowSource for TableRows {
     }
 }
 
-fn writer<'a, Rows>(rows: Rows) -> Box<dyn RowWriter + 'a>
-where
-    Rows: Iterator<Item: CopyRow> + 'a,
-{
-    Box::new(GeneratedRows { rows, numbers: itoa::Buffer::new() })
-}
-
-struct GeneratedRows<Rows> {
-    rows: Rows,
-    numbers: itoa::Buffer,
-}
-
-impl<Rows: Iterator<Item: CopyRow>> RowWriter for GeneratedRows<Rows> {
-    fn write(&mut self, out: &mut Vec<u8>) -> u64 {
-        let end = out.len() + BUFFER_BYTES;
-        let mut written = 0;
-        while out.len() < end {
-            let Some(row) = self.rows.next() else { break };
-            let mut line = Line::new(out, &mut self.numbers);
-            row.write(&mut line);
-            line.finish();
-            written += 1;
-        }
-        written
-    }
+fn writer<'a>(mut rows: impl Iterator<Item: CopyRow> + 'a) -> Box<dyn RowWriter + 'a> {
+    let mut numbers = itoa::Buffer::new();
+    rows_by(move |out| {
+        let row = rows.next()?;
+        let mut line = Line::new(out, &mut numbers);
+        row.write(&mut line);
+        line.finish();
+        Some(1)
+    })
 }
 
 #[cfg(test)]
