@@ -3,18 +3,17 @@
 
 use std::path::Path;
 
-use clap::{Arg, Args};
+use clap::Args;
 use connect::{Environment, Overrides, Target};
 use engine::Limit;
 use null::NullProcess;
 use report::Subject;
 use results::{Calibration, EventLoopName, Host};
-use run::options::RunOption;
 use run::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, RunSpec, calibration_spec};
 use server::Locations;
 
 use crate::failure::Failure;
-use crate::options::{self, RunCommand, RunOptions};
+use crate::options::{RunCommand, RunOptions};
 use crate::output::{Output, OutputArguments};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
@@ -39,21 +38,12 @@ struct Calibrate;
 
 impl RunCommand for Calibrate {
     const OPTIONS: &'static [&'static str] = &["duration", "event_loop"];
+    const HEADING: Option<Option<&'static str>> = Some(None);
+    const HELPS: &'static [(&'static str, &'static str)] =
+        &[("duration", "Length of each of the six steps in seconds")];
 
     fn base() -> RunSpec {
         calibration_spec()
-    }
-
-    fn adapted(option: &RunOption, argument: Arg) -> Arg {
-        let argument = argument.help_heading(None);
-        match option.name {
-            "duration" => argument.help(options::help(
-                option,
-                "Length of each of the six steps in seconds",
-                &Self::base(),
-            )),
-            _ => argument,
-        }
     }
 }
 

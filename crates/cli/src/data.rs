@@ -1,10 +1,11 @@
 //! `pgmeter data`: prints rows of a schema, explains the generator of a column, or learns a schema from live tables.
-//! `workload` and `datagen` do the work; this module parses options and opens the output.
+//! `workload`, `datagen` and `learning` do the work; this module parses options and opens the output.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use learning::LearnError;
 use workload::{Generation, RowFormat, SchemaText};
 
 use crate::arguments::{ServerArguments, Word, places, words};
@@ -85,7 +86,7 @@ enum DataCommand {
 #[derive(Debug, Args)]
 pub(crate) struct LearnSource {
     /// Names of tables, or patterns as of psql's \d: orders, ord*, sales.*; run ANALYZE first
-    #[arg(value_name = "TABLE", value_parser = workload::table_name)]
+    #[arg(value_name = "TABLE", value_parser = learning::table_name)]
     tables: Vec<String>,
     /// Include the most common values of the tables, and the bounds of their histograms
     #[arg(long)]
@@ -97,7 +98,13 @@ pub(crate) struct LearnSource {
 impl LearnSource {
     pub(crate) fn learn(&self, terminal: &Terminal, signals: &Signals) -> Result<String, Failure> {
         let mut target = self.server.target_or(None)?;
-        let learned = workload::learn(&mut connect_asking(&mut target, signals)?, &self.tables, self.values)?;
+        let mut session = connect_asking(&mut target, signals)?;
+        let learned = learning::learn(&mut session, &self.tables, self.values);
+        let learned = learned.map_err(|error| match error {
+            LearnError::Connection(error) => error.into(),
+            LearnError::Catalogs(error) => error.into(),
+            error => Failure::Usage(error.to_string()),
+        })?;
         learned.warnings.iter().for_each(|warning| terminal.warn(warning));
         Ok(learned.schema)
     }

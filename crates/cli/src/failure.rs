@@ -10,7 +10,7 @@ use results::ResultsError;
 use run::{ExitStatus, RunError};
 use server::ServerError;
 use thiserror::Error;
-use workload::{DataError, LearnError, WorkloadError};
+use workload::{DataError, WorkloadError};
 
 /// A command that did not do everything it was asked to. The message is complete and meant for the user.
 #[derive(Debug, Error)]
@@ -96,4 +96,4 @@ macro_rules! through_run_error {
     };
 }
 
-through_run_error!(ConnectError, DataError, EngineError, LearnError, ServerError, WorkloadError);
+through_run_error!(ConnectError, DataError, EngineError, ServerError, WorkloadError);

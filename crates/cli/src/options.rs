@@ -21,13 +21,13 @@ pub(crate) trait RunCommand: Clone + Send + Sync + 'static {
     /// Arguments that exclude all options of the run.
     const CONFLICTS: &'static [&'static str] = &[];
 
+    /// The heading of all options; `None`: that of each option.
+    const HEADING: Option<Option<&'static str>> = None;
+    /// Options with a help of their own; `{help}` stands for the usual one.
+    const HELPS: &'static [(&'static str, &'static str)] = &[];
+
     /// The specification without any option.
     fn base() -> RunSpec;
-
-    /// Adapts an argument, for example its help.
-    fn adapted(_option: &RunOption, argument: Arg) -> Arg {
-        argument
-    }
 }
 
 /// The options on a command line.
@@ -107,10 +107,16 @@ impl<C: RunCommand> Args for RunOptions<C> {
         let base = C::base();
         let is_there = |name: &&&str| rows::<C>().any(|(option, _)| option.name == **name);
         let argument = |(option, flag): (&'static RunOption, Flag)| {
-            let argument = argument(option, flag, &base)
+            let mut argument = argument(option, flag, &base)
                 .conflicts_with_all(option.conflicts.iter().filter(is_there))
                 .conflicts_with_all(C::CONFLICTS);
-            C::adapted(option, argument)
+            if let Some(heading) = C::HEADING {
+                argument = argument.help_heading(heading);
+            }
+            match C::HELPS.iter().find(|(name, _)| *name == option.name) {
+                Some((_, text)) => argument.help(help(option, &text.replace("{help}", option.help), &base)),
+                None => argument,
+            }
         };
         command.args(rows::<C>().map(argument))
     }
@@ -172,7 +178,7 @@ fn argument(option: &RunOption, flag: Flag, base: &RunSpec) -> Arg {
 }
 
 /// A help text with the default.
-pub(crate) fn help(option: &RunOption, text: &str, base: &RunSpec) -> String {
+fn help(option: &RunOption, text: &str, base: &RunSpec) -> String {
     match option.default(base, Value::on_command_line) {
         Some(default) if !text.contains("[default:") => format!("{text} [default: {default}]"),
         _ => text.to_owned(),

@@ -4,18 +4,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Arg, Args};
+use clap::Args;
 use engine::Limit;
 use report::Subject;
 use run::RunSpec;
-use run::options::RunOption;
 use server::{Locations, ServerOptions};
 use stats::Scale;
 
 use crate::arguments::{AnnotationArguments, InstallationArguments, StoreArguments};
 use crate::failure::Failure;
 use crate::listener::listening;
-use crate::options::{self, RunCommand, RunOptions};
+use crate::options::{RunCommand, RunOptions};
 use crate::output::Output;
 use crate::progress::ProgressStyle;
 use crate::run_output::{self, OutputOptions};
@@ -63,6 +62,9 @@ impl RunCommand for Quickstart {
         "observe",
         "seed",
     ];
+    const HEADING: Option<Option<&'static str>> = Some(None);
+    const HELPS: &'static [(&'static str, &'static str)] =
+        &[("duration", "{help}, for each mix of scripts"), ("warmup", "{help}, for each mix of scripts")];
 
     fn base() -> RunSpec {
         RunSpec {
@@ -70,17 +72,6 @@ impl RunCommand for Quickstart {
             limit: Limit::Duration(Duration::from_secs(10)),
             warmup: Duration::from_secs(2),
             ..RunSpec::default()
-        }
-    }
-
-    fn adapted(option: &RunOption, argument: Arg) -> Arg {
-        let argument = argument.help_heading(None);
-        match option.name {
-            "duration" | "warmup" => {
-                let text = format!("{}, for each mix of scripts", option.help);
-                argument.help(options::help(option, &text, &Self::base()))
-            }
-            _ => argument,
         }
     }
 }

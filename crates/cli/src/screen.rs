@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use ::experiment::Typed;
 use ::lab::{CampaignLimits, ExecutionContext, ScreenOptions};
-use clap::{Arg, Args};
+use clap::Args;
 use run::RunSpec;
-use run::options::{RunOption, percent};
+use run::options::percent;
 
 use crate::arguments::{AddressArguments, AnnotationArguments, StoreArguments};
 use crate::failure::Failure;
 use crate::lab_command::budget;
 use crate::listener::listening;
-use crate::options::{self, RunCommand, RunOptions};
+use crate::options::{RunCommand, RunOptions};
 use crate::output::OutputArguments;
 use crate::run_output::circumstances;
 use crate::signals::Signals;
@@ -36,21 +36,12 @@ impl RunCommand for Screen {
         "workers",
         "protocol",
     ];
+    const HEADING: Option<Option<&'static str>> = Some(Some("Load"));
+    const HELPS: &'static [(&'static str, &'static str)] =
+        &[("scale", "Scale factor; one unit is 100,000 accounts [default: 1]")];
 
     fn base() -> RunSpec {
         ::experiment::default_load()
-    }
-
-    fn adapted(option: &RunOption, argument: Arg) -> Arg {
-        let argument = argument.help_heading("Load");
-        match option.name {
-            "scale" => argument.help(options::help(
-                option,
-                "Scale factor; one unit is 100,000 accounts [default: 1]",
-                &Self::base(),
-            )),
-            _ => argument,
-        }
     }
 }
 

@@ -1,15 +1,14 @@
 //! `pgmeter self-test`: whether this machine can measure. `run` measures, `results` grades and `report` shows; here are
 //! the options and the exit status.
 
-use clap::{Arg, Args};
+use clap::Args;
 use report::Subject;
 use results::Grade;
-use run::options::RunOption;
 use run::{CALIBRATION_CLIENTS_MAX, ExitStatus, RunSpec, self_test_spec};
 
 use crate::calibrate::start_null_server;
 use crate::failure::Failure;
-use crate::options::{self, RunCommand, RunOptions};
+use crate::options::{RunCommand, RunOptions};
 use crate::output::OutputArguments;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
@@ -28,19 +27,11 @@ struct SelfTest;
 
 impl RunCommand for SelfTest {
     const OPTIONS: &'static [&'static str] = &["duration", "event_loop"];
+    const HEADING: Option<Option<&'static str>> = Some(None);
+    const HELPS: &'static [(&'static str, &'static str)] = &[("duration", "Length of each of the six steps")];
 
     fn base() -> RunSpec {
         self_test_spec()
-    }
-
-    fn adapted(option: &RunOption, argument: Arg) -> Arg {
-        let argument = argument.help_heading(None);
-        match option.name {
-            "duration" => {
-                argument.help(options::help(option, "Length of each of the six steps", &Self::base()))
-            }
-            _ => argument,
-        }
     }
 }
 

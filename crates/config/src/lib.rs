@@ -1,6 +1,6 @@
 //! Configuration files written by users: TOML with the positions of its values, and related files.
 //!
-//! `experiment` reads experiments with it, `workload` reads workloads. Every error is one line: file, line, column, problem
+//! `experiment` reads experiments with it, `loading` reads workloads. Every error is one line: file, line, column, problem
 //! and remedy.
 
 mod document;

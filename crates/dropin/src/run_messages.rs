@@ -93,7 +93,7 @@ pub fn run_failed(error: RunError, database: &str) -> Stop {
         RunError::Workload(WorkloadError::TablesMissing { source: None, table, .. }) => {
             tables_missing(format!("no {table} table found in \"search_path\""))
         }
-        RunError::Workload(WorkloadError::UnknownPartitionMethod { strategy }) => {
+        RunError::Workload(WorkloadError::UnknownPartitionMethod { strategy, .. }) => {
             Stop::error(format_args!("unexpected partition method: \"{strategy}\""))
         }
         other => Stop::error(other),

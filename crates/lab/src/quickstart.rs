@@ -13,8 +13,6 @@ use crate::servers::{Programs, obtain, sweep, warn_without_statements};
 
 /// Connections in addition to the clients: control sessions, and some for the user.
 const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
-/// The scale of a workload that has no default of its own.
-const SCALE: u32 = 10;
 
 /// A workload, the server for it, and the load.
 pub struct Quickstart<'a> {
@@ -114,8 +112,7 @@ impl Quickstart<'_> {
         listener: Listener<'_>,
         control: &Control,
     ) -> Result<(), RunError> {
-        let is_tpcb = workload.name() == workload::Tpcb.name();
-        let scale = self.scale.unwrap_or(if is_tpcb { SCALE.into() } else { Scale::ONE });
+        let scale = self.scale.unwrap_or_else(|| workload.quickstart_scale());
         let options = InitOptions { scale, jobs: run::loading_sessions(), ..InitOptions::default() };
         let mut session = control.connect(target)?;
         let mut told = |progress: InitProgress<'_>| listener.tell(Event::Load(progress));

@@ -13,7 +13,7 @@ use script::{ParseError, StatementsError};
 use server::ServerError;
 use thiserror::Error;
 use verify::VerifyError;
-use workload::{DataError, LearnError, WorkloadError};
+use workload::{DataError, WorkloadError};
 
 /// A run without a result. The message is complete and meant for the user.
 #[derive(Debug, Error)]
@@ -129,16 +129,6 @@ impl fmt::Display for StatementError {
 impl From<DataError> for RunError {
     fn from(error: DataError) -> Self {
         Self::Usage(error.to_string())
-    }
-}
-
-impl From<LearnError> for RunError {
-    fn from(error: LearnError) -> Self {
-        match error {
-            LearnError::Connection(error) => error.into(),
-            LearnError::Catalogs(error) => error.into(),
-            error => Self::Usage(error.to_string()),
-        }
     }
 }
 

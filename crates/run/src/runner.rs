@@ -9,7 +9,7 @@ use connect::{Overrides, Password, Session, Target};
 use script::Program;
 use stats::goals::GoalMeter;
 use stats::{OnDisconnect, Protocol};
-use workload::{Tpcb, Workload};
+use workload::{Workload, WorkloadName};
 
 use crate::action::check_actions;
 use crate::circumstances::Circumstances;
@@ -69,7 +69,7 @@ impl Runner {
         let of_environment = || connect::resolve(None, &Overrides::default(), &environment);
         let target = target.map_or_else(of_environment, Ok)?;
         let (workload, scripts): (Arc<dyn Workload>, _) = match scripts {
-            Some(scripts) => (Arc::new(Tpcb), scripts),
+            Some(scripts) => (WorkloadName::default().open()?, scripts),
             None => {
                 let workload = spec.workload.clone().unwrap_or_default().open()?;
                 let scripts = Scripts::read(&spec.scripts, &*workload)?;

@@ -109,11 +109,11 @@ impl Runner {
         };
         let mut preparation = Preparation::new(session, truncation);
         tell(VacuumEvent::SmallTables);
-        self.workload.prepare_run(&mut preparation);
+        preparation.carry_out(self.workload.name(), self.workload.prepared());
         tell_done(&mut preparation, &mut tell);
         if vacuums == Vacuum::AllTables {
             tell(VacuumEvent::LargeTables);
-            self.workload.vacuum_all(&mut preparation);
+            preparation.carry_out(self.workload.name(), self.workload.vacuumed());
             tell_done(&mut preparation, &mut tell);
         }
     }

@@ -69,14 +69,7 @@ fn compare(
     shows: bool,
     (version, first): (&str, &mut FirstAnswers),
 ) -> bool {
-    let choice = QueryChoice {
-        scale,
-        text: None,
-        seed: None,
-        data_seed: None,
-        stream: 0,
-        parameters: BTreeMap::new(),
-    };
+    let choice = QueryChoice::new(scale);
     let queries = workload.queries(&choice).expect("`pgmeter workload prepare tpcds` unpacks the queries");
     let archive = workload.archives().first().expect("an archive");
     let answers = archive.archive.unpacked().expect("a cache").expect("prepared").join(ANSWERS);

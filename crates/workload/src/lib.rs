@@ -1,89 +1,38 @@
 //! Workloads: scripts, the tables that they work on, and how these are made, prepared and checked.
 //!
-//! A [`Workload`] is a value: [`Tpcb`], the tables and scripts of `pgbench`, or a [`Folder`] of a user.
-//! [`WorkloadName`] finds one by its name or its folder. No load is made here (that is the engine's work), and nothing
-//! is printed.
+//! A [`Workload`] is a value: [`Tpcb`], the tables and scripts of `pgbench`, another one of the shelf, or a [`Folder`] of a
+//! user. [`WorkloadName`] finds one by its name or its folder. The crate `loading` has the interface and the loader. No load
+//! is made here (that is the engine's work), and nothing is printed.
 
-mod acting_on_all;
-mod archives;
-mod before_run;
-mod catalogs;
-mod check;
-mod completion;
-mod concurrent_forms;
-mod data;
-mod dependents;
-mod digests;
-mod enum_values;
-mod error;
-mod existing_objects;
-mod folder;
-mod foreign_definitions;
-mod foreign_objects;
-mod foreign_parts;
-mod generated;
-mod init_lock;
-mod init_steps;
-mod learn;
 pub mod listing;
-mod load;
-mod loaded_tables;
-mod loader;
-mod manifest;
-mod marks;
-mod names;
 mod new_folder;
-mod object_kinds;
-mod protection;
-mod query_files;
-mod query_set;
 mod registry;
-mod row_counts;
-mod run_checks;
-mod schema_files;
-mod schema_load;
-mod scripts;
-mod sequences;
 mod shelf;
-mod sql_file;
-mod sql_names;
-mod standard;
-mod step_guard;
-mod stopwatch;
-mod table_name;
-mod text_table;
-pub mod tpcb;
-mod tpcds;
-mod tpch;
-mod unavailable;
-mod user_files;
-mod user_functions;
-mod workload;
 
-pub use archives::NamedArchive;
-pub use before_run::{Preparation, PreparedRun, Truncation};
-pub use check::{Check, FailedCheck};
-pub use data::{DataError, RowFormat, SchemaText, write_rows};
 pub use datagen::{Generation, Options as DataOptions};
-pub use dependents::COMPARISON_COMMENT;
-pub use error::WorkloadError;
-pub use folder::Folder;
-pub use init_steps::Step;
-pub use learn::{LearnError, Learned, learn, table_name};
-pub use load::{
+pub use loading::contract::about::About;
+pub use loading::contract::archives::NamedArchive;
+pub use loading::contract::check::{Check, FailedCheck};
+pub use loading::contract::error::WorkloadError;
+pub use loading::contract::init_steps::Step;
+pub use loading::contract::load::{
     InitOptions, InitProgress, InitReport, LoadLimit, Logging, Partitioning, Progress, ROWS_PER_PROGRESS,
     StepTime, reconnecting, rows_loaded, time_left,
 };
-pub use loaded_tables::{incomplete, loaded};
-pub use loader::{RowSource, RowWriter};
-pub use marks::Loaded;
+pub use loading::contract::marks::Loaded;
+pub use loading::contract::query_set::{Answer, IndexSet, Query, QueryChoice};
+pub use loading::contract::scripts::{PerMinute, Script};
+pub use loading::contract::standard::{DrawnRows, Standard};
+pub use loading::contract::workload::{TablePreparation, Tables, Workload};
+pub use loading::loader::before_run::{Preparation, PreparedRun, Truncation};
+pub use loading::loader::data::{DataError, RowFormat, SchemaText, write_rows};
+pub use loading::loader::execution::{RowSource, RowWriter};
+pub use loading::loader::folder::Folder;
+pub use loading::loader::loaded_tables::{incomplete, loaded};
+pub use loading::loader::protection::dependents::COMPARISON_COMMENT;
+pub use loading::loader::schema_files::SchemaFiles;
 pub use new_folder::new_folder;
-pub use query_set::{Answer, IndexSet, Query, QueryChoice};
-pub use registry::WorkloadName;
-pub use schema_files::SchemaFiles;
-pub use scripts::{PerMinute, Script};
-pub use standard::{DrawnRows, Standard};
+pub use registry::{WorkloadName, read_folder};
+pub use shelf::tpcb::{self, Tpcb};
+pub use shelf::tpch::Tpch;
 pub use stats::{PartitionMethod, Scale};
-pub use tpcb::Tpcb;
-pub use tpch::Tpch;
-pub use workload::{Tables, Workload};

@@ -1,15 +1,13 @@
 //! Texts about workloads for people: the list of built-in ones, and the description of one. `pgmeter workload` prints them,
 //! and other commands print what checks of a workload are running.
 
-use std::collections::BTreeMap;
-
 use stats::Scale;
 
-use crate::archives::NamedArchive;
-use crate::text_table::table;
 use crate::{Query, QueryChoice, Workload, WorkloadError, WorkloadName};
+use loading::contract::archives::NamedArchive;
+use loading::contract::text_table::table;
 
-pub use crate::text_table::size;
+pub use loading::contract::text_table::size;
 
 /// Most names of queries in a description.
 const NAMES_MAX: usize = 200;
@@ -80,14 +78,7 @@ pub fn show(workload: &dyn Workload) -> Result<String, WorkloadError> {
         let text = format!("{}, weight {}", script.name, script.weight);
         line(if number == 0 { "scripts" } else { "" }, Some(text));
     }
-    let choice = QueryChoice {
-        scale: Scale::ONE,
-        text: None,
-        seed: None,
-        data_seed: None,
-        stream: 0,
-        parameters: BTreeMap::new(),
-    };
+    let choice = QueryChoice::new(Scale::ONE);
     let is_prepared = workload.archives().iter().all(NamedArchive::is_unpacked);
     // The texts may be in an archive.
     let queries = if is_prepared { workload.queries(&choice)? } else { Vec::new() };

@@ -1,5 +1,5 @@
-//! The selection of a workload by its name or by a user's directory. `names` has the names of the built-in ones; here they are
-//! opened.
+//! The selection of a workload by its name or by a user's directory. `shelf` has the built-in ones, whose names are reserved.
+//! Callers keep a name, and open the workload when they need it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,26 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::names::BUILT_IN;
-use crate::{Folder, Tpcb, Tpch, Workload, WorkloadError, archives, shelf};
+use loading::contract::archives;
+use loading::contract::names::ReservedNames;
+
+use crate::shelf::{self, BUILT_IN};
+use crate::{Folder, Workload, WorkloadError};
+
+/// The name for no workload in an experiment.
+const NO_WORKLOAD: &str = "none";
+
+/// The names that workloads of users may not have.
+pub(crate) const RESERVED: ReservedNames =
+    ReservedNames(|name| name == NO_WORKLOAD || shelf::find(name).is_some());
+
+/// Reads a directory with all its files, or a file with a schema.
+///
+/// # Errors
+/// A file cannot be read or is invalid; the error contains the position.
+pub fn read_folder(folder: &Path) -> Result<Folder, WorkloadError> {
+    Folder::read(folder, RESERVED)
+}
 
 /// The name of a workload.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -56,7 +74,7 @@ impl WorkloadName {
     /// # Errors
     /// It is neither a name nor a directory or file.
     pub fn find(text: &str, base: &Path) -> Result<WorkloadName, WorkloadError> {
-        if let Some(own) = BUILT_IN.iter().find(|own| own.name == text) {
+        if let Some(own) = shelf::find(text) {
             return Ok(WorkloadName::Shipped(own.name));
         }
         let folder = base.join(text);
@@ -69,13 +87,12 @@ impl WorkloadName {
             return Err(WorkloadError::UnlistedFile(message));
         }
         let known: Vec<&str> = Self::shipped().collect();
-        let nearest = config::nearest(text, &known).map(str::to_owned);
-        Err(WorkloadError::UnknownWorkload { name: text.to_owned(), known: known.join(", "), nearest })
+        Err(unknown(text, config::nearest(text, &known)))
     }
 
     /// The workload of a stored experiment: built-in, or a directory that may no longer exist.
     pub fn stored(name: &str) -> WorkloadName {
-        let shipped = BUILT_IN.iter().find(|own| own.name == name);
+        let shipped = shelf::find(name);
         shipped.map_or_else(|| WorkloadName::Folder(name.into()), |own| WorkloadName::Shipped(own.name))
     }
 
@@ -85,32 +102,15 @@ impl WorkloadName {
     /// A file of the directory cannot be read or is invalid; the error contains the position.
     pub fn open(&self) -> Result<Arc<dyn Workload>, WorkloadError> {
         match self {
-            WorkloadName::Folder(folder) => Ok(Arc::new(Folder::read(folder)?)),
-            WorkloadName::Shipped(name) => open(name),
+            WorkloadName::Folder(folder) => Ok(Arc::new(read_folder(folder)?)),
+            WorkloadName::Shipped(name) => shelf::find(name).ok_or_else(|| unknown(name, None))?.open(),
         }
     }
 }
 
-/// Reads a built-in workload.
-fn open(name: &str) -> Result<Arc<dyn Workload>, WorkloadError> {
-    let folder = match name {
-        Tpcb::NAME => return Ok(Arc::new(Tpcb)),
-        Tpch::NAME => return Ok(Arc::new(Tpch)),
-        "sysbench-oltp" => shelf::SYSBENCH_OLTP,
-        "jsonb" => shelf::JSONB,
-        "matview" => shelf::MATVIEW,
-        "fulltext" => shelf::FULLTEXT,
-        "tpcc" => shelf::TPCC,
-        "tpcb2" => shelf::TPCB2,
-        "objects" => shelf::OBJECTS,
-        "events" => shelf::EVENTS,
-        "tpcds" => shelf::TPCDS,
-        _ => {
-            let known = WorkloadName::shipped().collect::<Vec<_>>().join(", ");
-            return Err(WorkloadError::UnknownWorkload { name: name.to_owned(), known, nearest: None });
-        }
-    };
-    folder.open()
+fn unknown(name: &str, nearest: Option<&str>) -> WorkloadError {
+    let known = WorkloadName::shipped().collect::<Vec<_>>().join(", ");
+    WorkloadError::UnknownWorkload { name: name.to_owned(), known, nearest: nearest.map(str::to_owned) }
 }
 
 impl<'de> Deserialize<'de> for WorkloadName {
@@ -136,12 +136,11 @@ impl fmt::Display for WorkloadName {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use stats::Scale;
 
     use super::*;
-    use crate::{QueryChoice, names};
+    use crate::QueryChoice;
 
     #[test]
     fn every_shipped_workload_opens_under_its_name() {
@@ -149,19 +148,12 @@ mod tests {
             let found = WorkloadName::find(name, Path::new("/nonexistent")).expect("a name");
             let workload = found.open().expect("it is sound");
             assert_eq!((workload.name(), found.to_string().as_str()), (name, name));
-            let choice = QueryChoice {
-                scale: Scale::ONE,
-                text: None,
-                seed: None,
-                data_seed: None,
-                stream: 0,
-                parameters: BTreeMap::new(),
-            };
+            let choice = QueryChoice::new(Scale::ONE);
             assert!(!workload.mix().is_empty() || workload.has_queries(), "{name} has something to run");
             // Those of tpcds are in an archive.
             let queries = workload.queries(&choice).map_or(name == "tpcds", |queries| !queries.is_empty());
             assert_eq!(workload.has_queries(), queries, "{name}");
-            assert!(!names::is_free(name));
+            assert!(RESERVED.has(name));
         }
     }
 

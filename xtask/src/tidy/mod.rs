@@ -49,7 +49,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/connect/src/session/limits.rs", "how long a statement has been waited for"),
             ("crates/observe/src/clock.rs", "when the server is looked at"),
             ("crates/server/src/patience.rs", "when to give up waiting for another process"),
-            ("crates/workload/src/stopwatch.rs", "seconds per step of loading"),
+            ("crates/loading/src/contract/stopwatch.rs", "seconds per step of loading"),
             ("crates/cli/src/signals.rs", "whether two signals belong to one request to stop"),
             ("crates/dropin/src/seed.rs", "a seed of the time"),
             ("crates/lab/src/stopwatch.rs", "the time budget of an experiment"),

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use ::experiment::{Cell, Comparable, Experiment, Profile, Typed, TypedDdl};
 use ::lab::CompareOptions;
-use clap::{Arg, Args};
+use clap::Args;
 use connect::Patience;
 use results::ComparedMetric;
 use run::RunSpec;
-use run::options::{RunOption, percent};
+use run::options::percent;
 
 use crate::arguments::{
     AddressArguments, AnnotationArguments, StoreArguments, Word, positive_seconds, words,
 };
 use crate::failure::Failure;
-use crate::options::{self, RunCommand, RunOptions};
+use crate::options::{RunCommand, RunOptions};
 use crate::output::OutputArguments;
 
 /// The base specification: the default load of an experiment.
@@ -39,27 +39,24 @@ impl RunCommand for Compare {
         "goal",
     ];
     const CONFLICTS: &'static [&'static str] = &["experiment"];
+    const HEADING: Option<Option<&'static str>> = Some(Some("Load"));
+    const HELPS: &'static [(&'static str, &'static str)] = &[
+        ("file", "Script file; @WEIGHT sets its share of the mix; may be repeated"),
+        (
+            "builtin",
+            "Built-in script (tpcb-like, simple-update, select-only); @WEIGHT sets its share; may be repeated",
+        ),
+        ("scale", "Scale factor; one unit is 100,000 accounts [default: 1]"),
+        ("rate", "Target rate in transactions per second over all clients (open loop)"),
+        (
+            "grace",
+            "Time that transactions get to finish after the end of a block; after it they are cancelled, and the \
+             comparison fails",
+        ),
+    ];
 
     fn base() -> RunSpec {
         ::experiment::default_load()
-    }
-
-    fn adapted(option: &RunOption, argument: Arg) -> Arg {
-        let argument = argument.help_heading("Load");
-        let text = match option.name {
-            "file" => "Script file; @WEIGHT sets its share of the mix; may be repeated",
-            "builtin" => {
-                "Built-in script (tpcb-like, simple-update, select-only); @WEIGHT sets its share; may be repeated"
-            }
-            "scale" => "Scale factor; one unit is 100,000 accounts [default: 1]",
-            "rate" => "Target rate in transactions per second over all clients (open loop)",
-            "grace" => {
-                "Time that transactions get to finish after the end of a block; after it they are cancelled, and the \
-                 comparison fails"
-            }
-            _ => return argument,
-        };
-        argument.help(options::help(option, text, &Self::base()))
     }
 }
 

@@ -9,7 +9,7 @@ use experiment::Step;
 use queries::micros;
 use results::{StepResult, StepTime};
 use run::RunError;
-use workload::{InitOptions, InitProgress, InitReport, Tpcb, Workload, WorkloadName};
+use workload::{InitOptions, InitProgress, InitReport, Workload, WorkloadName};
 
 use super::{Trial, result_of};
 
@@ -18,14 +18,15 @@ pub(super) fn run(trial: &mut Trial<'_>, step: &Step, results: &mut Vec<StepResu
     // Work of further sessions would not be included in the step's figures.
     let options = InitOptions { jobs: 1, ..trial.configuration.data.init_options()? };
     let name = trial.configuration.loaded_by_step.clone().unwrap_or_default();
+    let workload = name.open()?;
     if name != WorkloadName::default() {
-        return run_whole(trial, step, &*name.open()?, &options, results);
+        return run_whole(trial, step, &*workload, &options, results);
     }
     for letter in &options.steps {
         let name = free_name(letter.facts().name, results);
         let busy = trial.listener.busy(format!("{} …", letter.facts().doing));
         let one = InitOptions { steps: vec![*letter], ..options.clone() };
-        let (time, _) = load(trial, step, &Tpcb, &one)?;
+        let (time, _) = load(trial, step, &*workload, &one)?;
         drop(busy);
         push(name, time, step, results)?;
     }

@@ -11,8 +11,8 @@ use run::{Control, RunError};
 use stats::Scale;
 use testkit::cluster::Cluster;
 use workload::{
-    Answer, Check, InitOptions, InitReport, Preparation, Progress, Query, QueryChoice, Script, Tables,
-    Workload, WorkloadError,
+    About, Answer, Check, InitOptions, InitReport, Progress, Query, QueryChoice, Script, Tables, Workload,
+    WorkloadError,
 };
 
 const TABLES: &str = "create table numbers (n numeric, f double precision);
@@ -106,12 +106,13 @@ pub fn fails(name: &str) -> Query {
 pub struct Small {
     queries: Vec<Query>,
     pub answers: Vec<Answer>,
-    parameters: BTreeMap<String, String>,
+    about: About,
 }
 
 impl Small {
     pub fn new(queries: Vec<Query>) -> Small {
-        Small { queries, answers: Vec::new(), parameters: BTreeMap::new() }
+        let about = About { name: "small".into(), title: "Small tables".into(), ..About::default() };
+        Small { queries, answers: Vec::new(), about }
     }
 
     /// Expects the answer of this execution.
@@ -126,16 +127,8 @@ impl Small {
 }
 
 impl Workload for Small {
-    fn name(&self) -> &str {
-        "small"
-    }
-
-    fn title(&self) -> &str {
-        "Small tables"
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, String> {
-        &self.parameters
+    fn about(&self) -> &About {
+        &self.about
     }
 
     fn scripts(&self) -> &[Script] {
@@ -167,10 +160,6 @@ impl Workload for Small {
     fn scale_table(&self) -> Option<&str> {
         None
     }
-
-    fn prepare_run(&self, _: &mut Preparation<'_>) {}
-
-    fn vacuum_all(&self, _: &mut Preparation<'_>) {}
 
     fn checks(&self) -> &[Check] {
         &[]

@@ -290,9 +290,10 @@ fn differing_plans(compared: &Compared<'_>) -> Vec<String> {
     ASPECTS.iter().filter_map(aspect).collect()
 }
 
-/// Nothing of a workload without drawn parameters, such as a folder: only `tpch` has validation parameters.
+/// Nothing of a workload without drawn parameters, such as a folder: those with several versions of their texts have
+/// validation parameters.
 pub(super) fn shown_parameters(plan: &QuerySetPlan) -> Option<String> {
-    (plan.seed.is_some() || plan.workload == "tpch").then(|| parameters(plan))
+    (plan.seed.is_some() || plan.text.is_some()).then(|| parameters(plan))
 }
 
 /// Of the queries.

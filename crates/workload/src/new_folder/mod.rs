@@ -8,7 +8,7 @@ use std::path::Path;
 use config::OutputFolder;
 
 use crate::WorkloadError;
-use crate::names;
+use crate::registry::RESERVED;
 
 /// The files of a new workload, in addition to workload.toml.
 const FILES: [(&str, &str); 4] = [
@@ -47,7 +47,7 @@ pub fn new_folder(folder: &Path, schema: Option<&str>) -> Result<String, Workloa
         File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)?;
         written.push(file.to_owned());
     }
-    let place = names::argument_of(folder);
+    let place = RESERVED.argument_of(folder);
     let mut lines = vec![
         format!("wrote {} to {}", written.join(", "), folder.display()),
         "Edit the files, then:".to_owned(),
@@ -67,13 +67,13 @@ fn name_of(folder: &Path) -> String {
     let last = folder.file_name().and_then(|name| name.to_str()).unwrap_or(NAME);
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
     let name: String = last.chars().filter(is_plain).take(40).collect();
-    if name.is_empty() || !names::is_free(&name) { NAME.to_owned() } else { name }
+    if name.is_empty() || RESERVED.has(&name) { NAME.to_owned() } else { name }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Folder, Workload};
+    use crate::{Workload, read_folder};
 
     #[test]
     fn a_new_workload_is_sound_and_an_old_one_stays() {
@@ -83,7 +83,7 @@ mod tests {
         for command in ["init", "check", "bench", "queries"] {
             assert!(lines.contains(&format!("pgmeter {command} --workload '/")), "{lines}");
         }
-        let workload = Folder::read(&folder).expect("it is sound");
+        let workload = read_folder(&folder).expect("it is sound");
         assert_eq!((workload.name(), workload.scripts().len(), workload.checks().len()), ("myshop", 1, 1));
         let refusal = new_folder(&folder, None).expect_err("it exists").to_string();
         assert!(refusal.contains("the directory is not empty"), "{refusal}");
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn names_of_built_in_workloads_are_not_taken() {
-        assert_eq!(names::argument_of(Path::new("tpch")), "./tpch");
-        assert_eq!(names::argument_of(Path::new("../tpch")), "../tpch");
+        assert_eq!(RESERVED.argument_of(Path::new("tpch")), "./tpch");
+        assert_eq!(RESERVED.argument_of(Path::new("../tpch")), "../tpch");
         assert_eq!(name_of(Path::new("x/tpcb")), NAME);
         assert_eq!(name_of(Path::new("..")), NAME);
     }

@@ -5,8 +5,7 @@ use std::fmt;
 
 use script::Random;
 
-use crate::loader::{LoadTable, RowSource, RowWriter};
-use crate::table_name::TableName;
+use loading::loader::execution::{LoadTable, RowSource, RowWriter};
 
 /// Bytes after which a buffer of rows is sent.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -45,14 +44,7 @@ where
     Write: Fn(u64, &mut Vec<u8>) -> u64 + Send + Sync + 'static,
 {
     let source = std::sync::Arc::new(ComputedRows { name, units, rows_per_unit, write });
-    LoadTable {
-        table: TableName::new(name),
-        columns: String::new(),
-        source,
-        judge: None,
-        fallback: None,
-        references: Vec::new(),
-    }
+    LoadTable::new(name, source)
 }
 
 /// The random stream of a row, or of another thing with a number: `what` separates streams of one seed.
@@ -83,22 +75,24 @@ impl<Write: Fn(u64, &mut Vec<u8>) -> u64 + Send + Sync> RowSource for ComputedRo
             let unit = u128::from(self.units) * u128::from(chunk) / u128::from(chunks);
             u64::try_from(unit).unwrap_or(self.units)
         };
-        Box::new(Writer { write: &self.write, next: first_of(number), end: first_of(number + 1) })
+        let mut units = first_of(number)..first_of(number + 1);
+        rows_by(move |out| units.next().map(|unit| (self.write)(unit, out)))
     }
 }
 
-struct Writer<'a, Write> {
-    write: &'a Write,
-    next: u64,
-    end: u64,
+/// Writes rows with a function that appends one or several rows, and returns their number; `None` at the end.
+pub(super) fn rows_by<'a>(next: impl FnMut(&mut Vec<u8>) -> Option<u64> + 'a) -> Box<dyn RowWriter + 'a> {
+    Box::new(NextRows(next))
 }
 
-impl<Write: Fn(u64, &mut Vec<u8>) -> u64> RowWriter for Writer<'_, Write> {
+struct NextRows<Next>(Next);
+
+impl<Next: FnMut(&mut Vec<u8>) -> Option<u64>> RowWriter for NextRows<Next> {
     fn write(&mut self, out: &mut Vec<u8>) -> u64 {
         let (mut written, full) = (0, out.len() + BUFFER_BYTES);
-        while self.next < self.end && out.len() < full {
-            written += (self.write)(self.next, out);
-            self.next += 1;
+        while out.len() < full {
+            let Some(rows) = (self.0)(out) else { break };
+            written += rows;
         }
         written
     }

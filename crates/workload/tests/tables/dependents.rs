@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use connect::Session;
-use pgmeter_workload::{Folder, InitOptions, InitProgress, Workload};
+use pgmeter_workload::{Folder, InitOptions, InitProgress, Workload, read_folder};
 use tempfile::TempDir;
 use testkit::cluster::Cluster;
 
@@ -329,7 +329,7 @@ fn types_sequences_and_functions_of_another_folder_with_the_same_name_are_kept()
             let told = format!("{object} was made by `init` for the workload own of another folder");
             assert!(error.starts_with(&told), "{major}: {error}");
             let step = folder_of_steps(drop);
-            let step = Folder::read(step.path()).expect("a workload");
+            let step = read_folder(step.path()).expect("a workload");
             let error = load(&step, &mut session, &InitOptions::default()).expect_err(object).to_string();
             assert!(error.contains(&format!("{object}, which `init` did not create")), "{major}: {error}");
             let moved = folder(&format!("{common}\n{create};"), &[]);

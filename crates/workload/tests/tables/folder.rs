@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use connect::Session;
 use pgmeter_workload::{
-    Folder, InitOptions, InitProgress, InitReport, Partitioning, Step, Tables, Truncation, Workload,
-    WorkloadError, WorkloadName,
+    InitOptions, InitProgress, InitReport, Partitioning, Step, Tables, Truncation, Workload, WorkloadError,
+    WorkloadName, read_folder,
 };
 use tempfile::TempDir;
 
@@ -44,7 +44,7 @@ fn load(
 /// The refusal of a load step with this SQL.
 fn refusal(session: &mut Session, manifest: &str, sql: &str) -> String {
     let folder = folder(manifest, &[("load.sql", sql)]);
-    let workload = Folder::read(folder.path()).expect("it is sound");
+    let workload = read_folder(folder.path()).expect("it is sound");
     let error = load(&workload, session, &InitOptions::default()).expect_err("the server refuses");
     error.to_string().replace(&format!("{}/", folder.path().display()), "")
 }
@@ -179,7 +179,7 @@ fn scripts_are_found_by_name_or_prefix() {
 fn a_check_that_the_server_refuses_is_named_with_its_line() {
     let manifest = "load = [\"one.sql\"]\nchecks = [\"broken.sql\"]";
     let folder = folder(manifest, &[("broken.sql", "SELECT 1 WHERE false;\nSELECT id FROM nope")]);
-    let workload = Folder::read(folder.path()).expect("it is sound");
+    let workload = read_folder(folder.path()).expect("it is sound");
     let mut session = session(NEWEST, "broken_check");
     let error = (&workload as &dyn Workload).run_checks(&mut session, &BTreeMap::new());
     let error = error.expect_err("there is no such table").to_string();
@@ -189,7 +189,7 @@ fn a_check_that_the_server_refuses_is_named_with_its_line() {
 #[test]
 fn a_missing_file_is_named_with_its_place_and_a_similar_name() {
     let folder = folder("checks = [\"onee.sql\"]", &[]);
-    let error = Folder::read(folder.path()).expect_err("there is no such file").to_string();
+    let error = read_folder(folder.path()).expect_err("there is no such file").to_string();
     assert!(error.contains("workload.toml:3:11: there is no file onee.sql"), "{error}");
     assert!(error.ends_with("; did you mean one.sql?"), "{error}");
 }
@@ -200,7 +200,7 @@ fn files_outside_of_the_folder_are_not_read() {
     fs::write(outside.path().join("load.sql"), "SELECT 1;").expect("a file");
     for name in ["../load.sql", outside.path().join("load.sql").to_str().expect("a path")] {
         let folder = folder(&format!("load = [\"{name}\"]"), &[]);
-        let error = Folder::read(folder.path()).expect_err(name).to_string();
+        let error = read_folder(folder.path()).expect_err(name).to_string();
         assert!(
             error.contains("workload.toml:3:9: expected a file in the workload's directory, found "),
             "{error}"
@@ -208,7 +208,7 @@ fn files_outside_of_the_folder_are_not_read() {
     }
     let folder = folder("load = [\"link.sql\"]", &[]);
     symlink(outside.path().join("load.sql"), folder.path().join("link.sql")).expect("a link");
-    let error = Folder::read(folder.path()).expect_err("a link to a file outside").to_string();
+    let error = read_folder(folder.path()).expect_err("a link to a file outside").to_string();
     assert!(
         error.contains("expected a file in the workload's directory, not a link to a file outside of it"),
         "{error}"
@@ -218,7 +218,7 @@ fn files_outside_of_the_folder_are_not_read() {
 #[test]
 fn a_folder_without_a_manifest_is_refused() {
     let folder = TempDir::new().expect("a folder");
-    let error = Folder::read(folder.path()).expect_err("it is empty").to_string();
+    let error = read_folder(folder.path()).expect_err("it is empty").to_string();
     assert!(error.starts_with("cannot read the workload ") && error.contains("workload.toml: "), "{error}");
 }
 
@@ -239,7 +239,7 @@ fn load_steps_do_not_change_tables_of_others() {
     }
     let sql = "DROP TABLE IF EXISTS mine; CREATE TABLE mine (x int); INSERT INTO mine VALUES (:scale);";
     let folder = folder("load = [\"load.sql\"]", &[("load.sql", sql)]);
-    let workload = Folder::read(folder.path()).expect("it is sound");
+    let workload = read_folder(folder.path()).expect("it is sound");
     let drops = InitOptions { drops: true, ..InitOptions::default() };
     load(&workload, &mut session, &drops).expect("it is permitted");
     let comment = "select obj_description('mine'::regclass)";
@@ -283,7 +283,7 @@ fn a_file_that_the_manifest_does_not_name_is_named_in_its_errors() {
             fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
             fs::write(file, text).expect("a file");
         }
-        let error = Folder::read(folder.path()).expect_err(name).to_string();
+        let error = read_folder(folder.path()).expect_err(name).to_string();
         let error = error.replace(&format!("{}/", folder.path().display()), "");
         assert!(error.starts_with(expected), "{error}");
     }

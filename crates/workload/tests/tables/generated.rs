@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use connect::Session;
 use pgmeter_workload::{
-    Folder, InitOptions, InitProgress, InitReport, Loaded, Workload, WorkloadError, loaded,
+    Folder, InitOptions, InitProgress, InitReport, Loaded, Workload, WorkloadError, loaded, read_folder,
 };
 use stats::Scale;
 use tempfile::TempDir;
@@ -53,7 +53,7 @@ pub(crate) fn sorted_schema() -> String {
 }
 
 pub(crate) fn open(folder: &TempDir) -> Folder {
-    Folder::read(folder.path()).expect("it is sound")
+    read_folder(folder.path()).expect("it is sound")
 }
 
 pub(crate) fn load(

@@ -56,14 +56,14 @@ pub fn make(session: &mut Session, options: &InitOptions) -> Result<(), Workload
 /// Vacuums and truncates before a run.
 pub fn prepare(workload: &dyn Workload, session: &mut Session, truncation: Truncation) -> PreparedRun {
     let mut preparation = Preparation::new(session, truncation);
-    workload.prepare_run(&mut preparation);
+    preparation.carry_out(workload.name(), workload.prepared());
     preparation.take()
 }
 
 /// Vacuums the other tables too; returns what failed.
 pub fn vacuum_all(workload: &dyn Workload, session: &mut Session) -> Vec<WorkloadError> {
     let mut preparation = Preparation::new(session, Truncation::OwnTables);
-    workload.vacuum_all(&mut preparation);
+    preparation.carry_out(workload.name(), workload.vacuumed());
     preparation.take().failed
 }
 

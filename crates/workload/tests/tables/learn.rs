@@ -6,7 +6,7 @@ use std::io::Write as _;
 
 use connect::Session;
 use datagen::{Generation, NoFiles, Options, Schema};
-use pgmeter_workload::{Learned, learn};
+use learning::{Learned, learn};
 
 use crate::generated::{self, folder, open, scaled};
 use crate::harness::{NEWEST, OLDEST, lines, session, session as session_of};

@@ -321,7 +321,7 @@ fn the_head_of_a_set_says_how_many_answers_are_the_expected_ones() {
     assert!(text.contains("2 of 22 differ: q3 and q7"), "{text}");
     record.steps.iter_mut().for_each(|step| step.answer = Some(AnswerCheck::Unknown));
     let plan = record.query_set.as_mut().expect("it is a query set");
-    plan.workload = "shop".to_owned();
+    (plan.workload, plan.text) = ("shop".to_owned(), None);
     let text = head(&record);
     assert!(text.contains("not known for these parameters at scale 1"), "{text}");
     assert!(!text.contains("validation parameters"), "{text}");

@@ -8,8 +8,8 @@ use stats::Scale;
 use super::sample::{MESSAGES_MAX, Sample};
 use super::synthetic::{BLOCK, Synthetic};
 use super::vocabulary::{WORDS, word};
-use crate::loader::LoadTable;
 use crate::shelf::computed::table_of_units;
+use loading::loader::execution::LoadTable;
 
 /// Messages of a unit of scale.
 const MESSAGES_PER_SCALE: f64 = 10_000.0;

@@ -1,4 +1,4 @@
-//! The workload `fulltext`: messages with a tsvector, and queries drawn from them. The folder `shelf/fulltext` has the
+//! The workload `fulltext`: messages with a tsvector, and queries drawn from them. The SQL files beside it have the
 //! tables, the trigger and the index sets; docs/shelf.md describes them.
 //!
 //! In reading order: `corpus` has the messages, which `synthetic` makes of the words of `vocabulary`; `sample` has the words
@@ -17,15 +17,30 @@ use stats::Scale;
 use self::corpus::{Corpus, Opened};
 use self::expressions::{LIMIT, Search, draw};
 use self::synthetic::CONFIGURATION;
-use crate::archives::NamedArchive;
-use crate::check::{Check, PROBLEM};
-use crate::generated::{OwnQueries, OwnRows, SEED};
-use crate::loader::LoadTable;
+use super::Shelved;
 use crate::{Answer, Query, QueryChoice, WorkloadError};
+use loading::contract::archives::NamedArchive;
+use loading::contract::check::{Check, PROBLEM};
+use loading::loader::execution::LoadTable;
+use loading::loader::generated::{OwnCode, OwnQueries, OwnRows, SEED};
 
-pub(super) const ROWS: OwnRows = OwnRows { refused, checks, ..OwnRows::new(tables) };
-
-pub(super) const QUERIES: OwnQueries = OwnQueries { read, answers };
+/// Its files and its code.
+pub(super) const FOLDER: Shelved = Shelved {
+    files: files![
+        "workload.toml",
+        "schema.sql",
+        "indexes/gin.sql",
+        "indexes/gist.sql",
+        "indexes/gin_present.sql",
+        "indexes/gist_present.sql",
+        "checks/threads.sql",
+        "checks/tsvectors.sql",
+    ],
+    own: OwnCode {
+        rows: Some(OwnRows { refused, checks, ..OwnRows::new(tables) }),
+        queries: Some(OwnQueries { read, answers }),
+    },
+};
 
 /// The smallest scale has 100 messages; the largest one fills the type of their numbers.
 const SCALE_MIN: f64 = 0.01;
