@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use script::Statement;
 
 use crate::sql_file::SqlFile;
-use crate::{Query, WorkloadError, sql_names};
+use crate::{Query, WorkloadError};
 
 /// First words of statements that return rows.
 const QUERIES: [&str; 5] = ["select", "with", "table", "values", "("];
@@ -16,7 +16,7 @@ pub(crate) fn check(files: &[SqlFile]) -> Result<(), String> {
     for SqlFile { file, sql, .. } in files {
         let statements =
             script::statements(file, sql, &BTreeMap::new()).map_err(|error| error.to_string())?;
-        let is_copy = |statement: &Statement| sql_names::first_words(&statement.sql, 1) == ["copy"];
+        let is_copy = |statement: &Statement| sql::first_words(&statement.sql, 1) == ["copy"];
         if let Some(copy) = statements.iter().find(|statement| is_copy(statement)) {
             return Err(format!("{file}:{}: COPY has no rows that can be counted; use SELECT", copy.line));
         }
@@ -54,7 +54,7 @@ fn plain(statement: Statement) -> String {
 }
 
 fn is_query(statement: &Statement) -> bool {
-    let first = sql_names::first_words(&statement.sql, 1).concat();
+    let first = sql::first_words(&statement.sql, 1).concat();
     QUERIES.contains(&first.as_str()) || statement.sql.trim_start().starts_with('(')
 }
 

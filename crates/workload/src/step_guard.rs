@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, LockTry, LockingStatements, ResultSet, Session, SqlState};
-use script::{Statement, statement_words};
+use script::Statement;
+use sql::statement_words;
 
 use crate::acting_on_all;
 use crate::concurrent_forms;
@@ -307,7 +308,7 @@ pub(crate) fn runs_alone(sql: &str) -> bool {
 fn words(sql: &str) -> Vec<String> {
     let statements = statement_words(sql.as_bytes());
     let [words] = statements.as_slice() else { return Vec::new() };
-    words.iter().map(|word| String::from_utf8_lossy(word.text).to_ascii_lowercase()).collect()
+    words.iter().map(|word| word.lower()).collect()
 }
 
 /// Whether a statement outside of transaction blocks drops, rewrites or locks a relation.
@@ -352,8 +353,7 @@ fn refuse_transaction_control(step: &LoadStep, statements: &[Statement]) -> Resu
 /// The first word of a statement in the text that begins or ends a transaction.
 pub(crate) fn transaction_control(sql: &str) -> Option<String> {
     statement_words(sql.as_bytes()).into_iter().find_map(|words| {
-        let word =
-            |at: usize| words.get(at).map(|word| String::from_utf8_lossy(word.text).to_ascii_lowercase());
+        let word = |at: usize| words.get(at).map(|word| word.lower());
         let first = word(0)?;
         let second = word(1).unwrap_or_default();
         let is_control = match first.as_str() {

@@ -9,7 +9,7 @@ use connect::quote::literal;
 use crate::WorkloadError;
 use crate::load::query_catalogs;
 use crate::loader::TableSet;
-use crate::sql_names::{Token, first_words, tokens};
+use crate::sql_names::{Token, tokens};
 
 /// Words that name a role without its name.
 const ROLES_OF_SESSION: [&str; 4] = ["public", "current_user", "session_user", "current_role"];
@@ -148,7 +148,7 @@ fn created_role(sql: &str) -> Option<String> {
 
 /// What a statement needs of the server, if it can be left out.
 fn need(sql: &str) -> Option<Need> {
-    if OF_DATABASES.iter().any(|words| first_words(sql, words.len()) == *words) {
+    if OF_DATABASES.iter().any(|words| sql::first_words(sql, words.len()) == *words) {
         return Some(Need::Database);
     }
     let tokens = tokens(sql);

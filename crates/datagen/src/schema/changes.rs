@@ -64,7 +64,7 @@ pub(crate) fn written(piece: &Piece<'_>) -> Option<Written> {
         }
         head.word("FROM").then_some(())?;
     }
-    let is_from_stdin = split::copies_from_stdin(piece.text);
+    let is_from_stdin = sql::copies_from_stdin(piece.text.as_bytes()) > 0;
     Some(Written { table, statement, place: piece.place, is_from_stdin })
 }
 

@@ -154,7 +154,7 @@ impl Reader {
             && let Some(Token::Word(word)) = tokens.tokens.get(at + 4).map(|token| &token.token)
         {
             let column =
-                if word.quote_style.is_some() { word.value.clone() } else { word.value.to_lowercase() };
+                if word.quote_style.is_some() { word.value.clone() } else { word.value.to_ascii_lowercase() };
             let table = &mut self.tables[index];
             table.partition_column = table.columns.iter().position(|own| own.name == column);
         }

@@ -165,7 +165,7 @@ impl<'a> Types<'a> {
         for described in &own.columns {
             let (mut column, open) = self.column(&described.name, &described.type_name);
             for check in open {
-                judge(&check.name, Some(with_value(&check.expression, &quoted(&described.name))));
+                judge(&check.name, Some(with_value(&check.expression, &sql::identifier(&described.name))));
             }
             column.not_null |= described.not_null;
             column.sequence = described.sequence;

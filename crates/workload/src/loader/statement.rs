@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use connect::ConnectError;
 
+use crate::WorkloadError;
 use crate::error::CANCELED;
-use crate::{WorkloadError, sql_names};
 
 /// A statement with its place in a file, if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl LoadStatement {
             None => WorkloadError::Query { sql, source },
         };
         // Rows of the schema itself: advice about generated rows would be wrong.
-        let first = sql_names::first_words(&self.sql, 1);
+        let first = sql::first_words(&self.sql, 1);
         if first.iter().any(|word| ["insert", "update", "delete", "merge"].contains(&word.as_str())) {
             return error;
         }
