@@ -88,10 +88,10 @@ impl Nesting {
     }
 }
 
-/// The statements of a text with their semicolons, from the first character that is neither white space nor in a `--`
+/// The statements of a text with their semicolons, as psql sends them: from the first character that is neither white space nor in a `--`
 /// comment. Text after the last semicolon is one too.
 pub fn statements(sql: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
-    let (mut lexer, mut nesting) = (Lexer::new(sql), Nesting::default());
+    let (mut lexer, mut nesting) = (Lexer::new(sql).with_variables(), Nesting::default());
     std::iter::from_fn(move || {
         let is_before = |token: &Token| matches!(token.kind, TokenKind::Space | TokenKind::LineComment);
         let first = lexer.find(|token| !is_before(token))?;

@@ -16,9 +16,7 @@ use crate::error::{Checked, Error, Fault, Faults, Place, nearest};
 use crate::generator::{
     ColumnNode, Files, GeneratorDescription, Kind, bits, escape_copy, escape_csv, key_of, unit,
 };
-use crate::schema::{
-    Cut, Judgement, Name, Order, Origins, Reference, Schema, find_text, loading_order, quoted,
-};
+use crate::schema::{Cut, Judgement, Name, Order, Origins, Reference, Schema, find_text, loading_order};
 use columns::{Compiled, Surroundings, TableCompiler};
 use keys::Keys;
 
@@ -411,7 +409,7 @@ impl TableRows {
 
     /// `"schema"."table" ("column", …)`, as COPY takes it.
     pub fn copy_target(&self) -> String {
-        let columns: Vec<String> = self.columns().map(quoted).collect();
+        let columns: Vec<String> = self.columns().map(sql::identifier).collect();
         format!("{} ({})", self.sql_name(), columns.join(", "))
     }
 

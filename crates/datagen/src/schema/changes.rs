@@ -1,7 +1,7 @@
 //! Statements after CREATE TABLE that generated rows do not follow: rows of INSERT and COPY, and tables that are dropped,
 //! renamed or moved. Each is an error with its place.
 
-use super::split::{self, Piece};
+use super::split::Piece;
 use super::tokens::Tokens;
 use super::{Name, Table, find};
 use crate::directive::Directives;

@@ -6,7 +6,7 @@ use super::checks::{Condition, is_usable};
 use super::ddl::add_unique;
 use super::{
     Cases, Column, Described, ForeignKey, Judgement, Kept, Name, NamedType, Schema, Scope, Source, Table,
-    Type, TypeName, Unique, kinds, partitions, quoted, scopes, split,
+    Type, TypeName, Unique, kinds, partitions, scopes, split,
 };
 use crate::description::{
     CheckDescription, Description, KeptRows, KeyDescription, Special, TableDescription, TypeDescription,

@@ -1,12 +1,12 @@
-//! Gives texts to psql and compares the statements that it sends with those of `sql::statements`. Without psql, the tests
+//! Gives texts to psql and compares the statements that it sends with those of `statements`. Without psql, the tests
 //! say so and compare nothing.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use pgmeter_sql::{Lexer, statements};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use sql::{Lexer, statements};
 use testkit::null::{NullOptions, NullServer};
 use testkit::request_log::RequestLog;
 

@@ -226,7 +226,7 @@ impl Marked {
         let own_schemas: BTreeSet<String> =
             self.own.iter().filter(is_schema).map(|object| object.identity.clone()).collect();
         self.own.retain(|object| {
-            let is_used = |name: &TableName| name.schema.as_deref() == Some(&*unquoted(&object.schema));
+            let is_used = |name: &TableName| name.schema.as_deref() == Some(&*sql::unquoted(&object.schema));
             object.schema.is_empty()
                 || journal == Some(&object.identity)
                 || created.iter().any(is_used)
