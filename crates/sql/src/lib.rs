@@ -11,6 +11,6 @@ mod statements;
 mod words;
 
 pub use lexer::{Lexer, Token, TokenKind};
-pub use quote::{dollar_quoted, identifier, literal, unquoted};
+pub use quote::{dollar_quoted, identifier, literal, unquoted, without_semicolon};
 pub use statements::{Nesting, statements};
 pub use words::{StatementWord, code, copies_from_stdin, first_words, statement_words};

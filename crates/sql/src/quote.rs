@@ -25,6 +25,11 @@ pub fn dollar_quoted(string: &str) -> &str {
     inner.strip_suffix(tag).unwrap_or(inner)
 }
 
+/// A statement without the semicolon at its end.
+pub fn without_semicolon(statement: &str) -> &str {
+    statement.trim_end().trim_end_matches(';').trim_end()
+}
+
 /// A literal, independent of `standard_conforming_strings`: `it's` is `'it''s'`, and `a\b` is `E'a\134b'`.
 ///
 /// A zero byte is preserved; `connect::Session` refuses statements that contain one.

@@ -50,12 +50,12 @@ pub(crate) fn read(
 
 /// Without the semicolon at its end.
 fn plain(statement: Statement) -> String {
-    statement.sql.trim_end().trim_end_matches(';').trim_end().to_owned()
+    sql::without_semicolon(&statement.sql).to_owned()
 }
 
 fn is_query(statement: &Statement) -> bool {
     let first = sql::first_words(&statement.sql, 1).concat();
-    QUERIES.contains(&first.as_str()) || statement.sql.trim_start().starts_with('(')
+    QUERIES.contains(&first.as_str()) || sql::code(&statement.sql).next().is_some_and(|(_, text)| text == "(")
 }
 
 #[cfg(test)]

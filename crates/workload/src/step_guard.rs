@@ -325,7 +325,7 @@ fn rebuilds_or_drops(sql: &str) -> bool {
 fn prepared_by_others(sql: &str) -> Option<String> {
     let words = words(sql);
     let ends = matches!(words.first()?.as_str(), "commit" | "rollback") && words.get(1)? == "prepared";
-    ends.then(|| format!("a prepared transaction ({})", sql.trim().trim_end_matches(';')))
+    ends.then(|| format!("a prepared transaction ({})", sql::without_semicolon(sql.trim())))
 }
 
 /// The first words of a statement that changes something beside the database and runs outside of transaction blocks only.

@@ -256,25 +256,8 @@ fn disjoint(kind: &Type) -> Option<String> {
 
 /// A condition of a domain for a column: the word VALUE outside of quotes becomes its name.
 fn with_value(expression: &str, column: &str) -> String {
-    let mut out = String::new();
-    let mut quote = None;
-    let mut rest = expression;
-    while let Some(first) = rest.chars().next() {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let end = match first {
-            _ if quote.is_none() && is_word(first) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
-            _ => first.len_utf8(),
-        };
-        match quote {
-            None if matches!(first, '\'' | '"') => quote = Some(first),
-            Some(open) if open == first => quote = None,
-            _ => {}
-        }
-        let word = &rest[..end];
-        out.push_str(if quote.is_none() && word.eq_ignore_ascii_case("value") { column } else { word });
-        rest = &rest[end..];
-    }
-    out
+    let tokens = sql::Lexer::new(expression.as_bytes()).map(|token| token.of(expression));
+    tokens.map(|text| if text.eq_ignore_ascii_case("value") { column } else { text }).collect()
 }
 
 /// Whether the values of a column are those of another one.

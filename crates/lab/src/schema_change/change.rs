@@ -179,7 +179,7 @@ fn statements_of(key: &str, sql: &StepSql) -> Result<Vec<String>, RunError> {
                  and of its undo; remove this statement"
             )));
         }
-        let sql = sql.trim().trim_end_matches(';').trim();
+        let sql = sql::without_semicolon(sql.trim());
         if words(sql).next().is_some() {
             statements.push(sql.to_owned());
         }
