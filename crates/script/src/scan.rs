@@ -210,6 +210,15 @@ mod tests {
     fn an_escaped_semicolon_or_colon_stays_inside() {
         assert_eq!(pieces(r"select 1\; select 2; \;"), ["select 1; select 2;", ";"]);
         assert_eq!(pieces(r"select 1\:\:int;"), ["select 1::int;"]);
+        // As in psql's scanner, the body of a routine stays open, and its END is not known any more.
+        assert_eq!(
+            pieces(r"create function f() begin atomic select 1 \; select 2; end; select 3;"),
+            ["create function f() begin atomic select 1 ; select 2; end; select 3;"]
+        );
+        assert_eq!(
+            pieces(r"create function f() begin atomic select 1\:\:int; end; select 2;"),
+            ["create function f() begin atomic select 1::int; end;", "select 2;"]
+        );
         assert_eq!(pieces(r"select 1 \set"), ["select 1 ", "\\", "set"]);
     }
 
