@@ -6,3 +6,20 @@ pub use sql::{identifier, literal};
 pub fn connection_value(text: &str) -> String {
     format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'"))
 }
+
+/// The same, without quotes where none are necessary.
+pub fn short_connection_value(text: &str) -> String {
+    let needs_quotes = |character: char| character.is_whitespace() || matches!(character, '\'' | '\\');
+    if text.contains(needs_quotes) { connection_value(text) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_string_is_quoted_as_libpq_reads_it() {
+        assert_eq!(short_connection_value("/var/lib/x"), "/var/lib/x");
+        assert_eq!(short_connection_value(r"/it's a\b"), r"'/it\'s a\\b'");
+    }
+}

@@ -117,22 +117,26 @@ impl<'a> Lexer<'a> {
 
     fn read(&mut self, first: u8) -> TokenKind {
         let next = self.peek(1);
-        match (first, next) {
-            _ if is_space(first) => self.run(TokenKind::Space, is_space),
-            (b'-', Some(b'-')) => self.run(TokenKind::LineComment, |byte| !is_newline(byte)),
-            (b'/', Some(b'*')) => self.block_comment(),
-            (b'\'', _) => self.string(TokenKind::String, 0),
-            (b'e' | b'E', Some(b'\'')) => self.string(TokenKind::EscapeString, 1),
-            (b'b' | b'B' | b'x' | b'X', Some(b'\'')) => self.string(TokenKind::BitString, 1),
-            (b'u' | b'U', Some(b'&')) if self.peek(2) == Some(b'\'') => {
+        match first {
+            b'-' if next == Some(b'-') => self.run(TokenKind::LineComment, |byte| !is_newline(byte)),
+            b'/' if next == Some(b'*') => self.block_comment(),
+            b'\'' => self.string(TokenKind::String, 0),
+            b'e' | b'E' if next == Some(b'\'') => self.string(TokenKind::EscapeString, 1),
+            b'b' | b'B' | b'x' | b'X' if next == Some(b'\'') => self.string(TokenKind::BitString, 1),
+            b'u' | b'U' if next == Some(b'&') && self.peek(2) == Some(b'\'') => {
                 self.string(TokenKind::UnicodeString, 2)
             }
-            (b'u' | b'U', Some(b'&')) if self.peek(2) == Some(b'"') => self.name(TokenKind::UnicodeName, 2),
-            (b'"', _) => self.name(TokenKind::QuotedName, 0),
-            (b'$', _) => self.dollar(),
-            (b'0'..=b'9', _) | (b'.', Some(b'0'..=b'9')) => self.number(),
-            (b':', Some(b':' | b'=')) | (b'.', Some(b'.')) => self.pass(TokenKind::Operator, 2),
-            (b':', _) if self.has_variables => self.variable(),
+            b'u' | b'U' if next == Some(b'&') && self.peek(2) == Some(b'"') => {
+                self.name(TokenKind::UnicodeName, 2)
+            }
+            b'"' => self.name(TokenKind::QuotedName, 0),
+            b'$' => self.dollar(),
+            b'0'..=b'9' => self.number(),
+            b'.' if next.is_some_and(|byte| byte.is_ascii_digit()) => self.number(),
+            b':' if matches!(next, Some(b':' | b'=')) => self.pass(TokenKind::Operator, 2),
+            b'.' if next == Some(b'.') => self.pass(TokenKind::Operator, 2),
+            b':' if self.has_variables => self.variable(),
+            _ if is_space(first) => self.run(TokenKind::Space, is_space),
             _ if starts_word(first) => self.run(TokenKind::Word, is_of_word),
             _ if is_of_operator(first) => self.operator(),
             _ => self.pass(TokenKind::Symbol, 1),
@@ -329,8 +333,41 @@ impl Iterator for Lexer<'_> {
     }
 }
 
+const SPACE: u8 = 1;
+const WORD_START: u8 = 2;
+const DIGIT: u8 = 4;
+const DOLLAR: u8 = 8;
+const OPERATOR: u8 = 16;
+
+/// What each byte may be: the null server reads each statement of a benchmark.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte {
+            0x09..=0x0d | 0x20 => SPACE,
+            0x30..=0x39 => DIGIT,
+            0x41..=0x5a | 0x5f | 0x61..=0x7a | 0x80.. => WORD_START,
+            0x24 => DOLLAR,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    let operators = b"~!@#^&|`?+-*/%<>=";
+    let mut at = 0;
+    while at < operators.len() {
+        classes[operators[at] as usize] = OPERATOR;
+        at += 1;
+    }
+    classes
+};
+
+fn is_one_of(byte: u8, classes: u8) -> bool {
+    CLASSES[usize::from(byte)] & classes != 0
+}
+
 fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+    is_one_of(byte, SPACE)
 }
 
 fn is_newline(byte: u8) -> bool {
@@ -338,20 +375,20 @@ fn is_newline(byte: u8) -> bool {
 }
 
 fn starts_word(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+    is_one_of(byte, WORD_START)
 }
 
 /// Of a tag, and of a variable of psql.
 fn is_of_tag(byte: u8) -> bool {
-    starts_word(byte) || byte.is_ascii_digit()
+    is_one_of(byte, WORD_START | DIGIT)
 }
 
 fn is_of_word(byte: u8) -> bool {
-    is_of_tag(byte) || byte == b'$'
+    is_one_of(byte, WORD_START | DIGIT | DOLLAR)
 }
 
 fn is_of_operator(byte: u8) -> bool {
-    b"~!@#^&|`?+-*/%<>=".contains(&byte)
+    is_one_of(byte, OPERATOR)
 }
 
 #[cfg(test)]

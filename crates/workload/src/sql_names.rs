@@ -431,8 +431,10 @@ fn tokens_and_strings(sql: &str) -> (Vec<Token>, Vec<&str>) {
             }
             TokenKind::QuotedName | TokenKind::UnicodeName => tokens.push(Token::Quoted(sql::unquoted(text))),
             TokenKind::DollarString => tokens.push(Token::Dollar(sql::dollar_quoted(text).to_owned())),
-            TokenKind::String | TokenKind::EscapeString | TokenKind::UnicodeString | TokenKind::BitString => {
-                strings.push(text);
+            TokenKind::String => strings.push(text),
+            // Which value it means is left to the server.
+            TokenKind::EscapeString | TokenKind::UnicodeString | TokenKind::BitString => {
+                tokens.push(Token::Word(text[..1].to_ascii_lowercase()));
             }
             TokenKind::Operator | TokenKind::Symbol => tokens.extend(text.chars().map(Token::Symbol)),
         }

@@ -103,14 +103,13 @@ pub struct Sequence {
 impl Sequence {
     /// The statement that sets the sequence.
     pub fn sql(&self) -> String {
-        let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
         format!(
             "SELECT pg_catalog.setval(own, least(greatest({}, minimum_value), maximum_value)) FROM (SELECT \
              pg_catalog.pg_get_serial_sequence({}, {})::pg_catalog.regclass AS own) s, \
              pg_catalog.pg_sequence_parameters(own) WHERE increment > 0",
             self.last,
-            literal(&self.table),
-            literal(&self.column)
+            sql::literal(&self.table),
+            sql::literal(&self.column)
         )
     }
 }
