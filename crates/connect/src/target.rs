@@ -15,7 +15,7 @@ use stats::SplitMix64;
 use crate::address::Address;
 use crate::error::{Attempt, ConnectError};
 use crate::lock_wait::Patience;
-use crate::quote::connection_value;
+use crate::quote::{connection_value, short_connection_value};
 use crate::tls::{TlsMode, TlsSettings};
 
 /// Default socket directories: that of Debian and Red Hat, then PostgreSQL's own.
@@ -342,7 +342,7 @@ impl fmt::Display for Target {
                 _ => false,
             };
             if !is_left_out {
-                write!(formatter, "{separator}{name}={}", quoted(value))?;
+                write!(formatter, "{separator}{name}={}", short_connection_value(value))?;
                 separator = " ";
             }
         }
@@ -358,12 +358,6 @@ impl fmt::Display for HostName {
             HostName::Network(name) => formatter.write_str(name),
         }
     }
-}
-
-/// A value of a connection string, quoted if necessary.
-fn quoted(value: &str) -> String {
-    let needs_quotes = |character: char| character.is_whitespace() || matches!(character, '\'' | '\\');
-    if value.contains(needs_quotes) { connection_value(value) } else { value.to_owned() }
 }
 
 #[cfg(test)]

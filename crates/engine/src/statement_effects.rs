@@ -2,7 +2,7 @@
 //! connection was lost has failed or is unknown, and whether they write. A statement is assumed to commit where its words
 //! do not exclude it. Pure.
 
-use script::{StatementWord, statement_words};
+use sql::{StatementWord, statement_words};
 
 /// Whether the server may have committed something if it has executed these statements. `in_block`: they were sent within
 /// a transaction block.
@@ -21,11 +21,12 @@ pub(crate) fn may_commit<'s>(statements: impl Iterator<Item = &'s [u8]>, in_bloc
     false
 }
 
+fn is(word: &StatementWord<'_>, wanted: &[&str]) -> bool {
+    wanted.iter().any(|wanted| word.is(wanted))
+}
+
 /// Whether a text has a statement that writes, by the first word of each; `WITH` may.
 pub(crate) fn writes(text: &[u8]) -> bool {
-    let is = |word: &StatementWord<'_>, wanted: &[&str]| {
-        wanted.iter().any(|wanted| word.text.eq_ignore_ascii_case(wanted.as_bytes()))
-    };
     let changes = ["insert", "update", "delete", "merge"];
     statement_words(text).iter().any(|words| {
         let [first, rest @ ..] = &words[..] else { return false };
@@ -72,9 +73,6 @@ pub(crate) fn only_reads(text: &[u8]) -> bool {
         "lo_from_bytea",
         "pg_logical_emit_message",
     ];
-    let is = |word: &StatementWord<'_>, wanted: &[&str]| {
-        wanted.iter().any(|wanted| word.text.eq_ignore_ascii_case(wanted.as_bytes()))
-    };
     statement_words(text).iter().all(|words| {
         words.first().is_some_and(|first| is(first, &READS)) && !words.iter().any(|word| is(word, &WRITES))
     })

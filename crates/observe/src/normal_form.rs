@@ -4,13 +4,12 @@
 
 use std::collections::BTreeSet;
 
+use sql::{Lexer, TokenKind};
+
 /// The tokens of a statement, separated by spaces.
 pub(crate) fn normal_form(sql: &str) -> String {
     let mut tokens = Vec::new();
-    let mut rest = Scanner { text: sql, at: 0 };
-    while let Some(token) = rest.next_token() {
-        push(&mut tokens, token);
-    }
+    all_tokens(sql).for_each(|token| push(&mut tokens, token));
     while tokens.last().is_some_and(|token: &Token| token.text == ";") {
         tokens.pop();
     }
@@ -20,24 +19,17 @@ pub(crate) fn normal_form(sql: &str) -> String {
 
 /// The identifiers of a statement, folded as by the server; they include the names of tables.
 pub(crate) fn identifiers(sql: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut rest = Scanner { text: sql, at: 0 };
-    while let Some(token) = rest.next_token() {
-        if token.is_identifier {
-            names.push(token.text.trim_matches('"').replace("\"\"", "\""));
-        }
-    }
-    names
+    let names = all_tokens(sql).filter(|token| token.is_identifier);
+    names.map(|token| sql::unquoted(&token.text)).collect()
 }
 
 /// The names in a statement that may be those of tables, with their schemas as written: `s.t`, `"My Table"`. In order,
 /// each once. Of a name with more parts, these are the first two.
 pub(crate) fn qualified_names(sql: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    let mut rest = Scanner { text: sql, at: 0 };
     // Parts of the name so far, and whether a point follows them.
     let (mut parts, mut is_point) = (0, false);
-    while let Some(token) = rest.next_token() {
+    for token in all_tokens(sql) {
         if !token.is_identifier || !is_complete(&token.text) {
             is_point = token.text == "." && parts > 0 && !is_point;
             parts = if is_point { parts } else { 0 };
@@ -94,145 +86,33 @@ fn push(tokens: &mut Vec<Token>, mut token: Token) {
 /// Whether the last token is a minus after `(`, `,` or an operator.
 fn is_sign_after_opening(tokens: &[Token]) -> bool {
     let [.., before, sign] = tokens else { return false };
-    sign.text == "-" && matches!(before.text.as_str(), "(" | "," | "=" | "<" | ">" | "+" | "*" | "/" | "[")
+    sign.text == "-" && before.text.ends_with(['(', ',', '=', '<', '>', '+', '*', '/', '['])
 }
 
-struct Scanner<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl Scanner<'_> {
-    fn rest(&self) -> &str {
-        &self.text[self.at..]
-    }
-
-    /// Length in bytes of the leading characters that all fulfil `is`.
-    fn run(&self, from: usize, is: impl Fn(char) -> bool) -> usize {
-        let rest = &self.rest()[from..];
-        rest.find(|character| !is(character)).unwrap_or(rest.len())
-    }
-
-    fn next_token(&mut self) -> Option<Token> {
-        let begin = self.at;
-        self.skip_blanks();
-        let is_attached = self.at == begin && begin > 0;
-        let first = self.rest().chars().next()?;
-        let second = self.rest()[first.len_utf8()..].chars().next();
-        let is_word = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$');
-        let constant = || (CONSTANT.to_owned(), false);
-        let ((text, is_identifier), length) = match first {
-            '\'' => (constant(), self.quoted('\'', false)),
-            'e' | 'E' if second == Some('\'') => (constant(), 1 + self.skip(1).quoted('\'', true)),
-            'b' | 'B' | 'x' | 'X' | 'n' | 'N' if second == Some('\'') => {
-                (constant(), 1 + self.skip(1).quoted('\'', false))
-            }
-            '"' => {
-                let length = self.quoted('"', false);
-                ((self.rest()[..length].to_owned(), true), length)
-            }
-            '$' if second.is_some_and(|digit| digit.is_ascii_digit()) => {
-                (constant(), 1 + self.run(1, |digit| digit.is_ascii_digit()))
-            }
-            '$' => match self.dollar_quoted() {
-                Some(length) => (constant(), length),
-                None => (("$".to_owned(), false), 1),
-            },
-            ':' if second == Some(':') => (("::".to_owned(), false), 2),
-            ':' if second.is_some_and(|letter| letter.is_alphabetic() || letter == '_') => {
-                (constant(), 1 + self.run(1, |character| character.is_alphanumeric() || character == '_'))
-            }
-            digit if digit.is_ascii_digit() || digit == '.' && second.is_some_and(|c| c.is_ascii_digit()) => {
-                (constant(), self.number())
-            }
-            letter if letter.is_alphabetic() || letter == '_' => {
-                let length = self.run(0, is_word);
-                let word = self.rest()[..length].to_lowercase();
-                let is_value = matches!(word.as_str(), "null" | "true" | "false");
-                (if is_value { constant() } else { (word, true) }, length)
-            }
-            other => ((other.to_string(), false), other.len_utf8()),
+/// The tokens of a statement. What stands for a constant in a script or in pg_stat_statements is one, too.
+fn all_tokens(sql: &str) -> impl Iterator<Item = Token> {
+    let mut lexer = Lexer::new(sql.as_bytes()).with_variables();
+    let mut end = 0;
+    std::iter::from_fn(move || {
+        let mut token = lexer.find(|token| !token.is_blank())?;
+        let is_name = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_' || !byte.is_ascii();
+        if token.kind == TokenKind::Variable && !token.of(sql).as_bytes().get(1).is_some_and(is_name) {
+            // The colon of a slice.
+            token = sql::Token { kind: TokenKind::Symbol, end: token.start + 1, ..token };
+            lexer.continue_at(token.end);
+        }
+        let is_attached = token.start == end && end > 0;
+        end = token.end;
+        let text = token.of(sql);
+        let is_value = || ["null", "true", "false"].iter().any(|it| text.eq_ignore_ascii_case(it));
+        let (text, is_identifier) = match token.kind {
+            TokenKind::Word if !is_value() => (text.to_ascii_lowercase(), true),
+            TokenKind::QuotedName | TokenKind::UnicodeName => (text.to_owned(), true),
+            TokenKind::Operator | TokenKind::Symbol => (text.to_owned(), false),
+            _ => (CONSTANT.to_owned(), false),
         };
-        self.at += length;
         Some(Token { text, is_identifier, is_attached })
-    }
-
-    fn skip(&self, bytes: usize) -> Scanner<'_> {
-        Scanner { text: self.text, at: self.at + bytes }
-    }
-
-    /// Length of a number: digits, a point, an exponent with its sign.
-    fn number(&self) -> usize {
-        let length =
-            self.run(0, |character| character.is_ascii_alphanumeric() || matches!(character, '.' | '_'));
-        let rest = self.rest();
-        let ends_in_exponent = rest[..length].ends_with(['e', 'E']) && !rest.starts_with("0x");
-        if ends_in_exponent && rest[length..].starts_with(['-', '+']) {
-            return length + 1 + self.run(length + 1, |digit| digit.is_ascii_digit());
-        }
-        length
-    }
-
-    /// Length of a quoted text; an unclosed one extends to the end.
-    fn quoted(&self, quote: char, has_backslashes: bool) -> usize {
-        let rest = self.rest();
-        let mut characters = rest.char_indices().skip(1).peekable();
-        while let Some((at, character)) = characters.next() {
-            if character == '\\' && has_backslashes {
-                characters.next();
-            } else if character == quote {
-                match characters.peek() {
-                    Some(&(_, next)) if next == quote => drop(characters.next()),
-                    _ => return at + quote.len_utf8(),
-                }
-            }
-        }
-        rest.len()
-    }
-
-    /// Length of `$tag$ … $tag$`.
-    fn dollar_quoted(&self) -> Option<usize> {
-        let rest = self.rest();
-        let tag_end = 1 + rest[1..].find('$')? + 1;
-        let tag = &rest[..tag_end];
-        if !tag[1..tag_end - 1].chars().all(|c| c.is_alphanumeric() || c == '_') {
-            return None;
-        }
-        let end = rest[tag_end..].find(tag).map(|at| tag_end + at + tag_end);
-        Some(end.unwrap_or(rest.len()))
-    }
-
-    /// Skips blanks and comments.
-    fn skip_blanks(&mut self) {
-        loop {
-            self.at += self.run(0, char::is_whitespace);
-            if self.rest().starts_with("--") {
-                self.at += self.run(0, |character| character != '\n');
-            } else if self.rest().starts_with("/*") {
-                self.at += comment_length(self.rest());
-            } else {
-                return;
-            }
-        }
-    }
-}
-
-/// Length of a comment, including nested ones.
-fn comment_length(text: &str) -> usize {
-    let (mut depth, mut at) = (0_usize, 0);
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        if rest.starts_with("/*") {
-            (depth, at) = (depth + 1, at + 2);
-        } else if rest.starts_with("*/") {
-            (depth, at) = (depth - 1, at + 2);
-            if depth == 0 {
-                return at;
-            }
-        } else {
-            at += rest.chars().next().map_or(1, char::len_utf8);
-        }
-    }
-    text.len()
+    })
 }
 
 #[cfg(test)]
@@ -262,6 +142,7 @@ mod tests {
         ]);
         same(&["select * from t where a in (1, 2, 3)", "select * from t where a in ($1 /*, ... */)"]);
         same(&["select :a::int, ':b'", "select 5::int, E'it\\'s'", "select null::int, $tag$ x $y $tag$"]);
+        same(&["select a[1:2], b<=-1", "select a[$1:$2], b <= $3"]);
         same(&["select 1.5e-3", "select 0x1F", "select B'101'", "select $17"]);
     }
 

@@ -425,7 +425,7 @@ fn named(names: &[&str]) -> String {
 /// The statements of a query as they are shown.
 fn shown(query: &Query) -> String {
     let statements = query.before.iter().chain([&query.sql]).chain(&query.after);
-    let statements: Vec<&str> = statements.map(|sql| sql.trim().trim_end_matches(';')).collect();
+    let statements: Vec<&str> = statements.map(|sql| sql::without_semicolon(sql.trim())).collect();
     match statements.as_slice() {
         [only] => (*only).to_owned(),
         several => several.join(";\n"),

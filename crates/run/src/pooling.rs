@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use connect::Target;
 use observe::{PoolerReadings, PoolerWatch};
 use results::{Pooler, PoolerFigures, SafeText, SessionFeature, Warning};
-use script::{CommandKind, Program, StatementWord, statement_words};
+use script::{CommandKind, Program};
+use sql::{StatementWord, statement_words};
 use stats::PoolMode;
 
 use crate::error::RunError;

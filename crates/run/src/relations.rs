@@ -71,7 +71,6 @@ const CONTROL: [&str; 9] =
     ["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set"];
 
 fn is_control(sql: &Sql) -> bool {
-    let text = sql.text_as_written();
-    let word = text.split(|byte| !byte.is_ascii_alphabetic()).next().unwrap_or_default();
-    CONTROL.iter().any(|control| word.eq_ignore_ascii_case(control.as_bytes()))
+    let statements = sql::statement_words(sql.text_as_written());
+    statements.first().is_some_and(|words| CONTROL.iter().any(|control| words[0].is(control)))
 }

@@ -3,8 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use connect::quote::literal;
 use connect::{ConnectError, ServerError, Session, SqlState};
 use script::{CommandKind, ParseError, Program, SentAs, Slot, Sql, Value, Variables};
+
+use sql::TokenKind;
 
 use crate::error::{RunError, StatementError};
 use crate::scripts::Scripts;
@@ -183,10 +186,11 @@ impl<'a> Check<'a> {
                     self.numbers.insert(set.slot);
                 }
                 CommandKind::Sql(sql) => {
-                    let text = encoding::decode(sql.text_as_written()).to_ascii_lowercase();
-                    self.changes_names |= text.split(';').any(changes_names);
-                    self.words.extend(words(&text).map(str::to_owned));
-                    let first_word = words(&text).next().unwrap_or_default().to_owned();
+                    let text = encoding::decode(sql.text_as_written());
+                    let mut statements = sql::statements(text.as_bytes());
+                    self.changes_names |= statements.any(|range| changes_names(&text[range]));
+                    self.words.extend(words(&text));
+                    let first_word = words(&text).next().unwrap_or_default();
                     // A branch may never be executed on this server.
                     let is_new =
                         !self.statements.iter().any(|it| it.sql.text_as_written() == sql.text_as_written());
@@ -232,7 +236,7 @@ impl<'a> Check<'a> {
     /// EXPLAIN of a statement with NULL for all variables, which fit anywhere.
     fn explained(&self, statement: &Statement<'_>) -> String {
         let text = self.with_values(statement.sql, 0);
-        format!("explain {};", text.trim_end().trim_end_matches(';'))
+        format!("explain {};", sql::without_semicolon(&text))
     }
 
     fn with_values(&self, sql: &Sql, which: usize) -> String {
@@ -278,10 +282,10 @@ impl<'a> Check<'a> {
 
     /// Whether a statement may call a function of the user's, which may create what other statements use.
     fn calls_functions(&self, session: &mut Session) -> bool {
-        let names: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        let names: Vec<String> = self.words.iter().map(|word| literal(word)).collect();
         let rows = session.query_catalogs(&format!(
             "SELECT count(*) FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.provolatile = 'v' \
-             AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND p.proname = ANY ('{{{}}}')",
+             AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND p.proname = ANY (ARRAY[{}]::name[])",
             names.join(",")
         ));
         rows.ok().is_none_or(|rows| rows.first().and_then(|row| row.get(0)) != Some("0"))
@@ -317,14 +321,16 @@ fn shown(text: &[u8]) -> String {
     encoding::shown(&encoding::decode(text)).into_owned()
 }
 
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|character: char| !character.is_ascii_alphanumeric() && character != '_')
-        .filter(|it| !it.is_empty())
+/// Key words and names, as PostgreSQL stores them.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let words = sql::code(text).filter(|(kind, _)| matches!(kind, TokenKind::Word | TokenKind::QuotedName));
+    words.map(|(_, word)| sql::unquoted(word))
 }
 
 /// Whether a statement may create objects, or change the meaning of names.
 fn changes_names(statement: &str) -> bool {
-    let all: Vec<&str> = words(statement).collect();
+    let all: Vec<String> = words(statement).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let Some(first) = all.first() else { return false };
     let has_word = || all.iter().any(|word| CHANGES_NAMES.contains(word));
     // SELECT … INTO creates a table.

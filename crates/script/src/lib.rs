@@ -53,7 +53,6 @@ pub use permute::permute;
 pub use program::{Program, parse};
 pub use random::Random;
 pub use repeat::{EndRepeat, Repeat};
-pub use scan::{StatementWord, statement_words};
 pub use shell::{SetShell, Shell};
 pub use sleep::Sleep;
 pub use sql::{Capture, CaptureKind, PARAMETERS_MAX, SentAs, Sql};

@@ -10,7 +10,7 @@ use crate::copy::CopySource;
 use crate::dialect::Dialect;
 use crate::error::{ParseError, ParseErrorKind, shown};
 use crate::meta::{Meta, MetaText};
-use crate::scan::{Stop, copies_from_stdin, scan};
+use crate::scan::{Stop, scan};
 use crate::sql::{Attached, Sql};
 use crate::symbols::Symbols;
 
@@ -138,7 +138,8 @@ impl Reader<'_> {
         };
         match self.commands.last_mut() {
             Some(Command { kind: CommandKind::Sql(sql), .. })
-                if sql.attached.is_none() && (!is_copy || copies_from_stdin(sql.text_as_written()) > 0) =>
+                if sql.attached.is_none()
+                    && (!is_copy || sql::copies_from_stdin(sql.text_as_written()) > 0) =>
             {
                 sql.attached = Some(attached);
                 Ok(())
@@ -154,7 +155,7 @@ impl Reader<'_> {
         for command in &self.commands {
             let CommandKind::Sql(sql) = &command.kind else { continue };
             let text = sql.text_as_written();
-            let kind = match (copies_from_stdin(text), sql.copy_source()) {
+            let kind = match (sql::copies_from_stdin(text), sql.copy_source()) {
                 (0, _) | (1, Some(_)) => continue,
                 (1, None) => {
                     "COPY … FROM STDIN needs rows; write \\copy_rows NUMBER (VALUE, …) or \\copy_file NAME below it"

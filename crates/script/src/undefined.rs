@@ -7,7 +7,7 @@ use crate::command::CommandKind;
 use crate::copy::CopySource;
 use crate::error::ParseError;
 use crate::program::Program;
-use crate::scan::bare_colons;
+use crate::scan::bare_variables;
 use crate::symbols::{Slot, Symbols};
 
 /// The variables that are defined somewhere.
@@ -78,10 +78,10 @@ impl<'a> DefinedVariables<'a> {
         program.commands().iter().find_map(|command| {
             let CommandKind::Sql(sql) = &command.kind else { return None };
             let text = sql.text_as_written();
-            let colons = bare_colons(text)?;
+            let bare = bare_variables(text)?;
             let mut variables = sql.places().iter().zip(sql.parameters());
             let (place, slot) =
-                variables.find(|(place, slot)| !self.is_defined(**slot) && colons.contains(&place.start))?;
+                variables.find(|(place, slot)| !self.is_defined(**slot) && bare.contains(&place.start))?;
             let name = self.symbols.name(*slot).into_owned();
             let kind = format!("undefined variable \":{name}\"");
             let error = ParseError::in_statement(program.name(), command.line, text, Some(place.start), kind);

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use connect::quote::short_connection_value;
 use connect::{Environment, Overrides, Session, resolve};
 
 use crate::access::{self, SUPERUSER};
@@ -331,7 +332,7 @@ fn is_our_attempt(line: &str) -> bool {
 /// How to connect over the Unix socket.
 pub(crate) fn conninfo(about: &Description) -> String {
     let host = about.socket_directory.display().to_string();
-    format!("host={} port={} user={SUPERUSER} dbname={SUPERUSER}", quoted(&host), about.port)
+    format!("host={} port={} user={SUPERUSER} dbname={SUPERUSER}", short_connection_value(&host), about.port)
 }
 
 /// How to connect over TCP from this machine; the password is in a file. For a server that listens on TCP.
@@ -342,17 +343,8 @@ pub(crate) fn conninfo_tcp(home: &Home, about: &Description) -> String {
 
 /// The same, encrypted, and only to the server with its certificate.
 pub(crate) fn conninfo_tls(home: &Home, about: &Description) -> String {
-    let certificate = quoted(&home.file(home::CERTIFICATE).display().to_string());
+    let certificate = short_connection_value(&home.file(home::CERTIFICATE).display().to_string());
     format!("{} sslmode=verify-ca sslrootcert={certificate}", conninfo_tcp(home, about))
-}
-
-/// As libpq reads values.
-pub(crate) fn quoted(value: &str) -> String {
-    if value.contains([' ', '\'', '\\']) {
-        format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"))
-    } else {
-        value.to_owned()
-    }
 }
 
 #[cfg(test)]
@@ -372,12 +364,6 @@ mod tests {
         let from = old.len() as u64;
         fs::write(&log, [old.as_bytes(), b"\nnew\n\xff\n"].concat()).unwrap();
         assert!(tail_from(&log, from).starts_with("new\n"));
-    }
-
-    #[test]
-    fn a_connection_string_is_quoted_as_libpq_reads_it() {
-        assert_eq!(quoted("/var/lib/x"), "/var/lib/x");
-        assert_eq!(quoted(r"/it's a\b"), r"'/it\'s a\\b'");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use connect::quote::literal;
+use connect::quote::{literal, short_connection_value};
 use connect::{ConnectError, Session};
 
 use crate::access::{self, SUPERUSER};
@@ -23,9 +23,7 @@ use crate::process::FAST_SHUTDOWN;
 use crate::recovery::{self, is_before, slot, write, write_role};
 use crate::tablespaces::Tablespace;
 use crate::version::Major;
-use crate::{
-    Instrumentation, Locations, Server, ServerError, Setting, copies, launch, memory, settings, tls,
-};
+use crate::{Instrumentation, Locations, Server, ServerError, Setting, copies, memory, settings, tls};
 
 /// Usual time within which a standby must follow its upstream server, as long as any server may take to start.
 const ATTACH_LIMIT: Duration = Duration::from_secs(60);
@@ -99,7 +97,7 @@ impl Upstream {
         let place = match options.address {
             None => {
                 let host = upstream.socket_directory().display().to_string();
-                format!("host={} port={}", launch::quoted(&host), upstream.port())
+                format!("host={} port={}", short_connection_value(&host), upstream.port())
             }
             Some(address) => {
                 let password = password(upstream)?;
@@ -112,7 +110,7 @@ impl Upstream {
                     "host={} port={} password={} sslmode=disable{method}",
                     address.ip(),
                     address.port(),
-                    launch::quoted(&password)
+                    short_connection_value(&password)
                 )
             }
         };

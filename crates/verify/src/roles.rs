@@ -5,7 +5,8 @@ use std::fmt;
 
 use engine::TokenRole;
 use results::TokenPlace;
-use script::{CommandKind, Program, Sql, statement_words};
+use script::{CommandKind, Program, Sql};
+use sql::{StatementWord, statement_words};
 use stats::Protocol;
 use thiserror::Error;
 
@@ -139,7 +140,7 @@ struct Word {
 
 /// The statements of a text, each as its words.
 fn statements(sql: &[u8]) -> Vec<Vec<Word>> {
-    let word = |word: script::StatementWord<'_>| Word {
+    let word = |word: StatementWord<'_>| Word {
         text: encoding::decode(word.text).to_ascii_lowercase(),
         depth: word.depth,
     };

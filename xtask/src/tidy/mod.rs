@@ -73,7 +73,7 @@ const BANS: &[Ban<'_>] = &[
     },
     Ban {
         words: &["std::net", "std::fs", "std::thread", "std::env", "std::process", "std::os"],
-        scope: Scope::Crates(&["script", "datagen", "wire", "stats", "experiment"]),
+        scope: Scope::Crates(&["sql", "script", "datagen", "wire", "stats", "experiment"]),
         allowed: &[],
         why: "this crate is pure: the caller opens, and hands over bytes and values",
     },

@@ -101,7 +101,7 @@ fn of_comment_on(
     tables: &[Table],
     macros: &BTreeMap<String, Settings>,
 ) -> Checked<Option<(Scope, Vec<Setting>)>> {
-    let is_comment = piece.text.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("comment"));
+    let is_comment = sql::first_words(piece.text, 1) == ["comment"];
     if !is_comment || !piece.text.contains(BEGINNING) {
         return Ok(None);
     }

@@ -16,9 +16,7 @@ use crate::error::{Checked, Error, Fault, Faults, Place, nearest};
 use crate::generator::{
     ColumnNode, Files, GeneratorDescription, Kind, bits, escape_copy, escape_csv, key_of, unit,
 };
-use crate::schema::{
-    Cut, Judgement, Name, Order, Origins, Reference, Schema, find_text, loading_order, quoted,
-};
+use crate::schema::{Cut, Judgement, Name, Order, Origins, Reference, Schema, find_text, loading_order};
 use columns::{Compiled, Surroundings, TableCompiler};
 use keys::Keys;
 
@@ -105,14 +103,13 @@ pub struct Sequence {
 impl Sequence {
     /// The statement that sets the sequence.
     pub fn sql(&self) -> String {
-        let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
         format!(
             "SELECT pg_catalog.setval(own, least(greatest({}, minimum_value), maximum_value)) FROM (SELECT \
              pg_catalog.pg_get_serial_sequence({}, {})::pg_catalog.regclass AS own) s, \
              pg_catalog.pg_sequence_parameters(own) WHERE increment > 0",
             self.last,
-            literal(&self.table),
-            literal(&self.column)
+            sql::literal(&self.table),
+            sql::literal(&self.column)
         )
     }
 }
@@ -411,7 +408,7 @@ impl TableRows {
 
     /// `"schema"."table" ("column", …)`, as COPY takes it.
     pub fn copy_target(&self) -> String {
-        let columns: Vec<String> = self.columns().map(quoted).collect();
+        let columns: Vec<String> = self.columns().map(sql::identifier).collect();
         format!("{} ({})", self.sql_name(), columns.join(", "))
     }
 

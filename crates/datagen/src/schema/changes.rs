@@ -1,7 +1,9 @@
 //! Statements after CREATE TABLE that generated rows do not follow: rows of INSERT and COPY, and tables that are dropped,
 //! renamed or moved. Each is an error with its place.
 
-use super::split::{self, Piece};
+use sql::{Lexer, Token};
+
+use super::split::Piece;
 use super::tokens::Tokens;
 use super::{Name, Table, find};
 use crate::directive::Directives;
@@ -22,29 +24,21 @@ struct Head<'a> {
 }
 
 impl Head<'_> {
-    fn word(&mut self, word: &str) -> bool {
-        let rest = self.rest.trim_start();
-        let Some((start, after)) = rest.split_at_checked(word.len()) else { return false };
-        let ends = !after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        let is_here = start.eq_ignore_ascii_case(word) && ends;
-        if is_here {
-            self.rest = after;
-        }
-        is_here
+    fn next(&self) -> Option<Token> {
+        Lexer::new(self.rest.as_bytes()).find(|token| !token.is_blank())
     }
 
-    fn words(&mut self, words: &[&str]) -> bool {
-        words.iter().all(|word| self.word(word))
-    }
-
-    fn symbol(&mut self, symbol: char) -> bool {
-        let after = self.rest.trim_start().strip_prefix(symbol);
-        self.rest = after.unwrap_or(self.rest);
-        after.is_some()
+    /// Passes over these words or symbols if they are next.
+    fn passes(&mut self, wanted: &[&str]) -> bool {
+        wanted.iter().all(|wanted| {
+            let next = self.next().filter(|token| token.of(self.rest).eq_ignore_ascii_case(wanted));
+            self.rest = next.map_or(self.rest, |token| &self.rest[token.end..]);
+            next.is_some()
+        })
     }
 
     fn name(&mut self) -> Option<Name> {
-        let (name, after) = Name::of_sql(self.rest.trim_start())?;
+        let (name, after) = Name::of_sql(&self.rest[self.next()?.start..])?;
         self.rest = after;
         Some(name)
     }
@@ -53,18 +47,20 @@ impl Head<'_> {
 /// The table that an INSERT INTO or a COPY … FROM fills.
 pub(crate) fn written(piece: &Piece<'_>) -> Option<Written> {
     let mut head = Head { rest: piece.text };
-    let statement = if head.words(&["INSERT", "INTO"]) { "INSERT" } else { "COPY" };
+    let statement = if head.passes(&["INSERT", "INTO"]) { "INSERT" } else { "COPY" };
     if statement == "COPY" {
-        head.word("COPY").then_some(())?;
+        head.passes(&["COPY"]).then_some(())?;
     }
     let table = head.name()?;
     if statement == "COPY" {
-        if head.symbol('(') {
-            head.rest = head.rest.split_once(')')?.1;
+        if head.passes(&["("]) {
+            let rest = head.rest.as_bytes();
+            let close = Lexer::new(rest).find(|token| token.is(rest, b')'))?;
+            head.rest = &head.rest[close.end..];
         }
-        head.word("FROM").then_some(())?;
+        head.passes(&["FROM"]).then_some(())?;
     }
-    let is_from_stdin = split::copies_from_stdin(piece.text);
+    let is_from_stdin = sql::copies_from_stdin(piece.text.as_bytes()) > 0;
     Some(Written { table, statement, place: piece.place, is_from_stdin })
 }
 
@@ -94,8 +90,8 @@ pub(crate) fn check_written(written: &[Written], tables: &[Table], directives: &
 /// Refuses DROP TABLE of a table of the schema; a table that does not exist yet may be dropped.
 pub(crate) fn check_drop(piece: &Piece<'_>, tables: &[Table]) -> Checked<()> {
     let mut head = Head { rest: piece.text };
-    head.words(&["DROP", "TABLE"]);
-    head.words(&["IF", "EXISTS"]);
+    head.passes(&["DROP", "TABLE"]);
+    head.passes(&["IF", "EXISTS"]);
     while let Some(name) = head.name() {
         if find(tables, &name).is_some() {
             let message = format!(
@@ -104,7 +100,7 @@ pub(crate) fn check_drop(piece: &Piece<'_>, tables: &[Table]) -> Checked<()> {
             );
             return Err(Fault::new(piece.place, message));
         }
-        if !head.symbol(',') {
+        if !head.passes(&[","]) {
             break;
         }
     }

@@ -63,31 +63,25 @@ impl Reader {
     /// Reads one statement, and says its purpose.
     pub fn statement(&mut self, piece: &Piece<'_>) -> Checked<StatementKind> {
         self.scopes.push((piece.place, Scope::Schema));
-        let start: Vec<String> = piece
-            .text
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .take(4)
-            .map(str::to_uppercase)
-            .collect();
+        let start = sql::first_words(piece.text, 3);
         let start: Vec<&str> = start.iter().map(String::as_str).collect();
         match start[..] {
             // Temporary tables exist in the session of the schema alone, and get no rows.
-            ["CREATE", "TABLE", ..] | ["CREATE", "UNLOGGED", "TABLE", ..] => {
+            ["create", "table", ..] | ["create", "unlogged", "table", ..] => {
                 self.create_table(&Tokens::read(piece)?)
             }
-            ["ALTER", "TABLE", ..] => self.alter_table(&Tokens::read(piece)?),
-            ["DROP", "TABLE", ..] => {
+            ["alter", "table", ..] => self.alter_table(&Tokens::read(piece)?),
+            ["drop", "table", ..] => {
                 changes::check_drop(piece, &self.tables)?;
                 Ok(StatementKind::Other)
             }
-            ["INSERT" | "COPY", ..] => {
+            ["insert" | "copy", ..] => {
                 self.written.extend(changes::written(piece));
                 Ok(StatementKind::Other)
             }
-            ["CREATE", "TYPE" | "DOMAIN", ..] => self.create_type(&Tokens::read(piece)?),
-            ["CREATE", "UNIQUE", "INDEX", ..] => self.unique_index(&Tokens::read(piece)?),
-            ["CREATE", "INDEX", ..] => Ok(StatementKind::Index),
+            ["create", "type" | "domain", ..] => self.create_type(&Tokens::read(piece)?),
+            ["create", "unique", "index", ..] => self.unique_index(&Tokens::read(piece)?),
+            ["create", "index", ..] => Ok(StatementKind::Index),
             _ => Ok(StatementKind::Other),
         }
     }
@@ -154,7 +148,7 @@ impl Reader {
             && let Some(Token::Word(word)) = tokens.tokens.get(at + 4).map(|token| &token.token)
         {
             let column =
-                if word.quote_style.is_some() { word.value.clone() } else { word.value.to_lowercase() };
+                if word.quote_style.is_some() { word.value.clone() } else { word.value.to_ascii_lowercase() };
             let table = &mut self.tables[index];
             table.partition_column = table.columns.iter().position(|own| own.name == column);
         }

@@ -6,7 +6,7 @@ use super::checks::{Condition, is_usable};
 use super::ddl::add_unique;
 use super::{
     Cases, Column, Described, ForeignKey, Judgement, Kept, Name, NamedType, Schema, Scope, Source, Table,
-    Type, TypeName, Unique, kinds, partitions, quoted, scopes, split,
+    Type, TypeName, Unique, kinds, partitions, scopes, split,
 };
 use crate::description::{
     CheckDescription, Description, KeptRows, KeyDescription, Special, TableDescription, TypeDescription,
@@ -165,7 +165,7 @@ impl<'a> Types<'a> {
         for described in &own.columns {
             let (mut column, open) = self.column(&described.name, &described.type_name);
             for check in open {
-                judge(&check.name, Some(with_value(&check.expression, &quoted(&described.name))));
+                judge(&check.name, Some(with_value(&check.expression, &sql::identifier(&described.name))));
             }
             column.not_null |= described.not_null;
             column.sequence = described.sequence;
@@ -256,25 +256,8 @@ fn disjoint(kind: &Type) -> Option<String> {
 
 /// A condition of a domain for a column: the word VALUE outside of quotes becomes its name.
 fn with_value(expression: &str, column: &str) -> String {
-    let mut out = String::new();
-    let mut quote = None;
-    let mut rest = expression;
-    while let Some(first) = rest.chars().next() {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let end = match first {
-            _ if quote.is_none() && is_word(first) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
-            _ => first.len_utf8(),
-        };
-        match quote {
-            None if matches!(first, '\'' | '"') => quote = Some(first),
-            Some(open) if open == first => quote = None,
-            _ => {}
-        }
-        let word = &rest[..end];
-        out.push_str(if quote.is_none() && word.eq_ignore_ascii_case("value") { column } else { word });
-        rest = &rest[end..];
-    }
-    out
+    let tokens = sql::Lexer::new(expression.as_bytes()).map(|token| token.of(expression));
+    tokens.map(|text| if text.eq_ignore_ascii_case("value") { column } else { text }).collect()
 }
 
 /// Whether the values of a column are those of another one.

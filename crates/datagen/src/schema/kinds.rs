@@ -27,35 +27,14 @@ pub(super) fn statement(piece: &Piece<'_>) -> Statement {
 }
 
 fn kind(piece: &Piece<'_>) -> StatementKind {
-    let words = first_words(piece.text);
+    let words = sql::first_words(piece.text, 3);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        ["CREATE", "TABLE", ..] | ["CREATE", "UNLOGGED", "TABLE", ..] => StatementKind::Table,
-        ["CREATE", "INDEX", ..] | ["CREATE", "UNIQUE", "INDEX", ..] => StatementKind::Index,
-        ["ALTER", "TABLE", ..] => Tokens::read(piece).map_or(StatementKind::Other, |tokens| altered(&tokens)),
+        ["create", "table", ..] | ["create", "unlogged", "table", ..] => StatementKind::Table,
+        ["create", "index", ..] | ["create", "unique", "index", ..] => StatementKind::Index,
+        ["alter", "table", ..] => Tokens::read(piece).map_or(StatementKind::Other, |tokens| altered(&tokens)),
         _ => StatementKind::Other,
     }
-}
-
-/// Up to three words in capitals, without comments.
-pub(super) fn first_words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut rest = text.trim_start();
-    while words.len() < 3 {
-        if let Some(comment) = rest.strip_prefix("--") {
-            rest = comment.split_once('\n').map_or("", |(_, after)| after).trim_start();
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, after)| after).trim_start();
-        } else {
-            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-            if end == 0 {
-                break;
-            }
-            words.push(rest[..end].to_uppercase());
-            rest = rest[end..].trim_start();
-        }
-    }
-    words
 }
 
 /// Indexes of the first tokens of the operations of an ALTER TABLE.

@@ -29,7 +29,7 @@ pub(crate) use bounds::{Bounds, Limit};
 pub(crate) use checks::JSON;
 pub(crate) use column_type::{NAMES as TYPE_NAMES, Type, TypeName};
 pub use kinds::statements;
-pub(crate) use names::{Name, find_text, quoted, split_column};
+pub(crate) use names::{Name, find_text, split_column};
 pub(crate) use order::{Cut, Order, loading_order};
 pub(crate) use scopes::table_of;
 pub(crate) use source::Origins;
@@ -205,7 +205,7 @@ impl Schema {
     pub(crate) fn reference(&self, table: &Table, key: &ForeignKey) -> Reference {
         let referenced = &self.tables[key.table];
         let names = |columns: &[usize], table: &Table| {
-            columns.iter().map(|column| quoted(&table.columns[*column].name)).collect()
+            columns.iter().map(|column| sql::identifier(&table.columns[*column].name)).collect()
         };
         Reference {
             table: table.name.sql(),

@@ -1,6 +1,7 @@
 //! Names of tables and types: as SQL writes them, as PostgreSQL stores them, and as users give them in directives and
 //! options.
 
+use sql::TokenKind;
 use sqlparser::ast::Ident;
 
 /// A name of a table or type.
@@ -13,7 +14,7 @@ pub(crate) struct Name {
 
 /// A name as PostgreSQL stores it.
 pub(crate) fn plain(name: &Ident) -> String {
-    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
+    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_ascii_lowercase() }
 }
 
 impl Name {
@@ -48,8 +49,8 @@ impl Name {
     /// As SQL, quoted where that is necessary.
     pub fn sql(&self) -> String {
         match &self.schema {
-            Some(schema) => format!("{}.{}", quoted(schema), quoted(&self.name)),
-            None => quoted(&self.name),
+            Some(schema) => format!("{}.{}", sql::identifier(schema), sql::identifier(&self.name)),
+            None => sql::identifier(&self.name),
         }
     }
 
@@ -60,11 +61,6 @@ impl Name {
             None => self.name.clone(),
         }
     }
-}
-
-/// A name as SQL. Everything but plain lower-case names is quoted; keywords are, too, as quotes never hurt.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The position of the table that a user names. A name without quotes can contain dots, too.
@@ -105,20 +101,7 @@ fn unquoted(text: &str) -> String {
 
 /// The identifier at the beginning of a text in SQL, as PostgreSQL stores it, and the text after it.
 fn identifier(text: &str) -> Option<(String, &str)> {
-    let Some(mut rest) = text.strip_prefix('"') else {
-        let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(text.len());
-        return (end > 0).then(|| (text[..end].to_lowercase(), &text[end..]));
-    };
-    let mut name = String::new();
-    loop {
-        let (part, after) = rest.split_once('"')?;
-        name.push_str(part);
-        match after.strip_prefix('"') {
-            Some(after) => {
-                name.push('"');
-                rest = after;
-            }
-            None => return Some((name, after)),
-        }
-    }
+    let token = sql::Lexer::new(text.as_bytes()).next()?;
+    let is_name = matches!(token.kind, TokenKind::Word | TokenKind::QuotedName) && token.is_closed;
+    is_name.then(|| (sql::unquoted(token.of(text)), &text[token.end..]))
 }

@@ -3,7 +3,7 @@
 
 use sqlparser::tokenizer::Token;
 
-use super::kinds::{added_column, first_words, operations};
+use super::kinds::{added_column, operations};
 use super::names::Name;
 use super::split::Piece;
 use super::tokens::Tokens;
@@ -13,13 +13,13 @@ use crate::error::Place;
 /// The scopes that begin in a statement. The first place of a table or column becomes its own.
 pub(super) fn of_statement(piece: &Piece<'_>, tables: &mut [Table], scopes: &mut Vec<(Place, Scope)>) {
     scopes.push((piece.place, Scope::Schema));
-    let words = first_words(piece.text);
+    let words = sql::first_words(piece.text, 3);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let found = match words[..] {
-        ["CREATE", "TABLE", ..] | ["CREATE", "UNLOGGED" | "TEMP" | "TEMPORARY", "TABLE", ..] => {
+        ["create", "table", ..] | ["create", "unlogged" | "temp" | "temporary", "table", ..] => {
             Tokens::read(piece).map(|tokens| created(&tokens, tables))
         }
-        ["ALTER", "TABLE", ..] => Tokens::read(piece).map(|tokens| altered(&tokens, tables)),
+        ["alter", "table", ..] => Tokens::read(piece).map(|tokens| altered(&tokens, tables)),
         _ => return,
     };
     for (place, scope) in found.into_iter().flatten() {
@@ -52,7 +52,7 @@ pub(crate) fn table_of(tables: &[Table], name: &Name) -> Option<usize> {
 fn column_at(tokens: &Tokens<'_>, at: usize, table: usize, tables: &[Table]) -> Option<(Place, Scope)> {
     let token = tokens.tokens.get(at)?;
     let Token::Word(word) = &token.token else { return None };
-    let name = if word.quote_style.is_some() { word.value.clone() } else { word.value.to_lowercase() };
+    let name = if word.quote_style.is_some() { word.value.clone() } else { word.value.to_ascii_lowercase() };
     let column = tables[table].columns.iter().position(|column| column.name == name)?;
     Some((tokens.place_of(token), Scope::Column(table, column)))
 }

@@ -1,7 +1,9 @@
-//! Splits SQL text into statements and `--` comments, with their places. Knows quotes, dollar quotes, nested comments and
-//! psql's backslash lines, and nothing else of SQL. Used for the schema's text alone.
+//! Splits SQL text into statements and `--` comments, with their places, and psql's backslash lines. Used for the schema's
+//! text alone.
 
 use std::collections::BTreeSet;
+
+use sql::{Lexer, Nesting, Token, TokenKind};
 
 use crate::error::{Checked, Fault, Place};
 
@@ -70,18 +72,16 @@ pub(crate) fn split(text: &str) -> Checked<Pieces<'_>> {
 pub(crate) fn split_with_includes(text: &str) -> Checked<Pieces<'_>> {
     let mut scanner = Scanner {
         text,
+        lexer: Lexer::new(text.as_bytes()).with_variables(),
+        nesting: Nesting::default(),
         variables: BTreeSet::new(),
         at: 0,
         place: Place { line: 1, column: 1 },
-        depth: 0,
-        first_words: Vec::new(),
-        last_word: "",
-        body_depth: 0,
         start: None,
     };
     let mut pieces = Pieces::default();
-    while scanner.at < text.len() {
-        scanner.step(&mut pieces)?;
+    while let Some(token) = scanner.lexer.next() {
+        scanner.token(&token, &mut pieces)?;
     }
     scanner.end_statement(&mut pieces);
     Ok(pieces)
@@ -150,35 +150,15 @@ fn refused(name: &str, place: Place) -> Fault {
     Fault::new(place, message)
 }
 
-/// Whether a statement is COPY … FROM stdin, so that rows follow it.
-pub(crate) fn copies_from_stdin(text: &str) -> bool {
-    // With quotes, a word is the name of a file.
-    let is_part = |c: char| c.is_alphanumeric() || "_'".contains(c);
-    let mut words = text.split(|c| !is_part(c)).filter(|word| !word.is_empty());
-    let is_copy = words.next().is_some_and(|word| word.eq_ignore_ascii_case("copy"));
-    let mut before = "";
-    is_copy
-        && words.any(|word| {
-            let is_source = before.eq_ignore_ascii_case("from") && word.eq_ignore_ascii_case("stdin");
-            before = word;
-            is_source
-        })
-}
-
 struct Scanner<'a> {
     text: &'a str,
+    lexer: Lexer<'a>,
+    nesting: Nesting,
     /// Variables of psql that the text has set.
     variables: BTreeSet<&'a str>,
-    /// Byte offset, always at a character.
+    /// The first byte of the next token, and its place.
     at: usize,
     place: Place,
-    /// Open parentheses: a semicolon within them ends nothing.
-    depth: usize,
-    /// Of the statement, in capitals.
-    first_words: Vec<String>,
-    last_word: &'a str,
-    /// An open `BEGIN ATOMIC` body of a function, and `CASE` in it: a semicolon within them ends nothing.
-    body_depth: usize,
     /// First character of the statement.
     start: Option<(usize, Place)>,
 }
@@ -198,54 +178,47 @@ impl<'a> Scanner<'a> {
             }
         }
         self.at += bytes;
+        self.lexer.continue_at(self.at);
     }
 
-    fn step(&mut self, pieces: &mut Pieces<'a>) -> Checked<()> {
-        let rest = self.rest();
-        let first = rest.chars().next().unwrap_or(' ');
-        if rest.starts_with("--") {
-            let end = rest.find('\n').unwrap_or(rest.len());
-            let text = rest[2..end].trim_end_matches('\r');
-            pieces.comments.push(Comment { text, place: self.place });
-            self.pass(end);
-            return Ok(());
+    fn token(&mut self, token: &Token, pieces: &mut Pieces<'a>) -> Checked<()> {
+        let text = token.of(self.text);
+        if !token.is_closed {
+            return Err(self.unclosed(token));
         }
-        if rest.starts_with("/*") {
-            return self.block_comment();
-        }
-        if first == '\\' && (self.place.column == 1 || self.start.is_none()) {
+        if token.kind == TokenKind::LineComment {
+            pieces.comments.push(Comment { text: &text[2..], place: self.place });
+        } else if text == "\\" && (self.place.column == 1 || self.start.is_none()) {
             return self.command(pieces);
-        }
-        if first == ';' && self.depth == 0 && self.body_depth == 0 {
+        } else if self.nesting.ends_at(token, self.text.as_bytes()) {
             let is_statement = self.start.is_some();
             self.end_statement(pieces);
             self.pass(1);
-            let is_copy =
-                is_statement && pieces.statements.last().is_some_and(|piece| copies_from_stdin(piece.text));
+            let copies = |piece: &Piece<'_>| sql::copies_from_stdin(piece.text.as_bytes()) > 0;
+            let is_copy = is_statement && pieces.statements.last().is_some_and(copies);
             return if is_copy { self.rows_of_copy() } else { Ok(()) };
+        } else if !token.is_blank() {
+            self.start.get_or_insert((self.at, self.place));
         }
-        if !first.is_whitespace() && self.start.is_none() {
-            self.start = Some((self.at, self.place));
+        if token.kind == TokenKind::Variable {
+            self.check_variable(text)?;
         }
-        if (first.is_alphabetic() || first == '_') && !self.follows_word() {
-            self.word();
-            return Ok(());
-        }
-        match first {
-            '\'' => self.quoted('\'', self.after_escape_prefix()),
-            '"' => self.quoted('"', false),
-            '$' if !self.follows_word() => self.dollar(),
-            ':' if !self.variables.is_empty() => self.colon(),
-            _ => {
-                match first {
-                    '(' => self.depth += 1,
-                    ')' => self.depth = self.depth.saturating_sub(1),
-                    _ => {}
-                }
-                self.pass(first.len_utf8());
-                Ok(())
-            }
-        }
+        self.pass(text.len());
+        Ok(())
+    }
+
+    fn unclosed(&self, token: &Token) -> Fault {
+        let text = token.of(self.text);
+        let quote = match token.kind {
+            TokenKind::BlockComment => return Fault::new(self.place, "the comment /* is not closed"),
+            TokenKind::DollarString => &text[..text[1..].find('$').map_or(text.len(), |end| end + 2)],
+            TokenKind::QuotedName | TokenKind::UnicodeName => "\"",
+            _ => "'",
+        };
+        // The length of the prefix, such as E.
+        let prefix = u32::try_from(text.find(quote).unwrap_or_default()).unwrap_or_default();
+        let place = Place { column: self.place.column + prefix, ..self.place };
+        Fault::new(place, format!("the quote {quote} is not closed"))
     }
 
     /// Passes over a command of psql that changes nothing in the database, or includes a file.
@@ -292,18 +265,15 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Passes over a colon. psql would replace a variable after it.
-    fn colon(&mut self) -> Checked<()> {
-        let is_cast = self.text[..self.at].ends_with(':');
-        let after = self.rest()[1..].trim_start_matches(['\'', '"', '{', '?']);
-        let name = after.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
-        if !is_cast && self.variables.contains(name) {
+    /// Refuses a variable that the text has set: psql would replace it.
+    fn check_variable(&self, text: &str) -> Checked<()> {
+        let name = text.trim_matches([':', '\'', '"', '{', '?', '}']);
+        if self.variables.contains(name) {
             let message = format!(
                 "psql's variable :{name} is not replaced: write its value instead, and remove \\set {name}"
             );
             return Err(Fault::new(self.place, message));
         }
-        self.pass(1);
         Ok(())
     }
 
@@ -325,110 +295,6 @@ impl<'a> Scanner<'a> {
     fn end_statement(&mut self, pieces: &mut Pieces<'a>) {
         if let Some((start, place)) = self.start.take() {
             pieces.statements.push(Piece { text: self.text[start..self.at].trim_end(), place });
-        }
-        self.depth = 0;
-        self.body_depth = 0;
-        self.first_words.clear();
-    }
-
-    /// Passes over a word. As psql does, it follows the bodies of functions in the SQL standard's form.
-    fn word(&mut self) {
-        let rest = self.rest();
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len());
-        let word = &rest[..end];
-        let is = |known: &str| word.eq_ignore_ascii_case(known);
-        if self.body_depth > 0 {
-            if is("CASE") {
-                self.body_depth += 1;
-            } else if is("END") {
-                self.body_depth -= 1;
-            }
-        } else if is("ATOMIC") && self.last_word.eq_ignore_ascii_case("BEGIN") && self.is_routine() {
-            self.body_depth = 1;
-        }
-        if self.first_words.len() < 4 {
-            self.first_words.push(word.to_ascii_uppercase());
-        }
-        self.last_word = word;
-        self.pass(end);
-    }
-
-    fn is_routine(&self) -> bool {
-        let words: Vec<&str> = self.first_words.iter().map(String::as_str).collect();
-        matches!(
-            words[..],
-            ["CREATE", "FUNCTION" | "PROCEDURE", ..] | ["CREATE", "OR", "REPLACE", "FUNCTION" | "PROCEDURE"]
-        )
-    }
-
-    /// Whether the character before is part of a name, so that `$` is too.
-    fn follows_word(&self) -> bool {
-        self.text[..self.at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$')
-    }
-
-    /// Whether the quote is that of `E'…'`, in which a backslash escapes.
-    fn after_escape_prefix(&self) -> bool {
-        let mut before = self.text[..self.at].chars().rev();
-        matches!(before.next(), Some('e' | 'E'))
-            && !before.next().is_some_and(|c| c.is_alphanumeric() || c == '_')
-    }
-
-    fn quoted(&mut self, quote: char, escapes: bool) -> Checked<()> {
-        let place = self.place;
-        let mut characters = self.rest().char_indices().skip(1);
-        while let Some((at, character)) = characters.next() {
-            if escapes && character == '\\' {
-                characters.next();
-            } else if character == quote {
-                // A doubled quote opens again at once, which has the same effect.
-                self.pass(at + 1);
-                return Ok(());
-            }
-        }
-        Err(Fault::new(place, format!("the quote {quote} is not closed")))
-    }
-
-    fn dollar(&mut self) -> Checked<()> {
-        let place = self.place;
-        let rest = self.rest();
-        let tag = rest[1..].find('$').map(|end| &rest[..end + 2]);
-        let is_tag = |tag: &&str| {
-            let name = &tag[1..tag.len() - 1];
-            !name.starts_with(|c: char| c.is_ascii_digit())
-                && name.chars().all(|c| c.is_alphanumeric() || c == '_')
-        };
-        let Some(tag) = tag.filter(is_tag) else {
-            self.pass(1);
-            return Ok(());
-        };
-        match rest[tag.len()..].find(tag) {
-            Some(end) => {
-                self.pass(end + 2 * tag.len());
-                Ok(())
-            }
-            None => Err(Fault::new(place, format!("the quote {tag} is not closed"))),
-        }
-    }
-
-    fn block_comment(&mut self) -> Checked<()> {
-        let place = self.place;
-        let mut depth = 0_usize;
-        loop {
-            let rest = self.rest();
-            if rest.starts_with("/*") {
-                depth += 1;
-                self.pass(2);
-            } else if rest.starts_with("*/") {
-                depth -= 1;
-                self.pass(2);
-                if depth == 0 {
-                    return Ok(());
-                }
-            } else if let Some(character) = rest.chars().next() {
-                self.pass(character.len_utf8());
-            } else {
-                return Err(Fault::new(place, "the comment /* is not closed"));
-            }
         }
     }
 }

@@ -50,7 +50,7 @@ impl<'a> Tokens<'a> {
     pub fn name(&self, index: usize) -> Name {
         let part = |at: usize| match self.tokens.get(at).map(|token| &token.token) {
             Some(Token::Word(word)) if word.quote_style.is_some() => Some(word.value.clone()),
-            Some(Token::Word(word)) => Some(word.value.to_lowercase()),
+            Some(Token::Word(word)) => Some(word.value.to_ascii_lowercase()),
             _ => None,
         };
         let first = part(index).unwrap_or_default();

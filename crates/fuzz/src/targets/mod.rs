@@ -8,6 +8,7 @@ mod experiments;
 mod expressions;
 mod files;
 mod frames;
+mod lexer;
 mod names;
 mod records;
 mod schemas;
@@ -60,7 +61,7 @@ impl Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     scripts::TARGET,
     expressions::TARGET,
     connections::TARGET,
@@ -70,6 +71,7 @@ pub const TARGETS: [Target; 14] = [
     certificates::TARGET,
     tls_answers::TARGET,
     names::TARGET,
+    lexer::TARGET,
     experiments::TARGET,
     records::TARGET,
     store::TARGET,

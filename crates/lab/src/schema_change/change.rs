@@ -178,7 +178,7 @@ fn statements_of(key: &str, sql: &StepSql) -> Result<Vec<String>, RunError> {
                  and of its undo; remove this statement"
             )));
         }
-        let sql = sql.trim().trim_end_matches(';').trim();
+        let sql = sql::without_semicolon(sql.trim());
         if words(sql).next().is_some() {
             statements.push(sql.to_owned());
         }
@@ -285,63 +285,11 @@ pub(super) fn concurrent_drop(sql: &str) -> Option<String> {
     Some(format!("{} CONCURRENTLY{}", &sql[..after_keyword], &sql[after_keyword..]))
 }
 
-/// Identifiers, quoted ones with their quotes, and other characters one by one; without white space and comments.
+/// The tokens of a statement without white space and comments.
 fn words(sql: &str) -> impl Iterator<Item = &str> {
-    let mut rest = sql;
-    std::iter::from_fn(move || {
-        rest = after_blank(rest);
-        let length = match rest.chars().next()? {
-            '"' => quoted_length(rest),
-            first if first.is_alphanumeric() || first == '_' => {
-                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len())
-            }
-            first => first.len_utf8(),
-        };
-        let (word, after) = rest.split_at(length);
-        rest = after;
-        Some(word)
-    })
+    sql::code(sql).map(|(_, text)| text)
 }
 
-/// Length of the quoted identifier at the start, in which a doubled quote is a quote.
-fn quoted_length(sql: &str) -> usize {
-    let mut length = 1;
-    while let Some(at) = sql[length..].find('"') {
-        length += at + 1;
-        if !sql[length..].starts_with('"') {
-            return length;
-        }
-        length += 1;
-    }
-    sql.len()
-}
-
-/// The text after white space and comments. Block comments nest.
-fn after_blank(sql: &str) -> &str {
-    let mut rest = sql.trim_start();
-    loop {
-        if rest.starts_with("--") {
-            rest = rest.find(['\n', '\r']).map_or("", |at| &rest[at..]);
-        } else if rest.starts_with("/*") {
-            let (mut depth, mut at) = (0_usize, 0);
-            loop {
-                match rest.as_bytes().get(at..at + 2) {
-                    None => at = rest.len(),
-                    Some(b"/*") => (depth, at) = (depth + 1, at + 2),
-                    Some(b"*/") => (depth, at) = (depth - 1, at + 2),
-                    Some(_) => at += 1,
-                }
-                if depth == 0 || at == rest.len() {
-                    break;
-                }
-            }
-            rest = &rest[at..];
-        } else {
-            return rest;
-        }
-        rest = rest.trim_start();
-    }
-}
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use script::Statement;
 
 use crate::contract::sql_file::SqlFile;
-use crate::contract::sql_names;
 use crate::{Query, WorkloadError};
 
 /// First words of statements that return rows.
@@ -17,7 +16,7 @@ pub(crate) fn check(files: &[SqlFile]) -> Result<(), String> {
     for SqlFile { file, sql, .. } in files {
         let statements =
             script::statements(file, sql, &BTreeMap::new()).map_err(|error| error.to_string())?;
-        let is_copy = |statement: &Statement| sql_names::first_words(&statement.sql, 1) == ["copy"];
+        let is_copy = |statement: &Statement| sql::first_words(&statement.sql, 1) == ["copy"];
         if let Some(copy) = statements.iter().find(|statement| is_copy(statement)) {
             return Err(format!("{file}:{}: COPY has no rows that can be counted; use SELECT", copy.line));
         }
@@ -51,12 +50,12 @@ pub(crate) fn read(
 
 /// Without the semicolon at its end.
 fn plain(statement: Statement) -> String {
-    statement.sql.trim_end().trim_end_matches(';').trim_end().to_owned()
+    sql::without_semicolon(&statement.sql).to_owned()
 }
 
 fn is_query(statement: &Statement) -> bool {
-    let first = sql_names::first_words(&statement.sql, 1).concat();
-    QUERIES.contains(&first.as_str()) || statement.sql.trim_start().starts_with('(')
+    let first = sql::first_words(&statement.sql, 1).concat();
+    QUERIES.contains(&first.as_str()) || sql::code(&statement.sql).next().is_some_and(|(_, text)| text == "(")
 }
 
 #[cfg(test)]

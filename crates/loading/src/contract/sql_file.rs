@@ -23,5 +23,5 @@ pub(crate) struct SqlFile {
 
 /// Whether a file has comments alone. Such an index set leaves the keys of the schema, and no other indexes.
 pub(crate) fn is_comment(sql: &str) -> bool {
-    sql.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with("--"))
+    sql::code(sql).next().is_none()
 }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use sql::TokenKind;
+
 use crate::contract::object_kinds::PLAIN_KINDS;
 use crate::contract::table_name::TableName;
 
@@ -154,15 +156,11 @@ pub(crate) fn possible_names(sql: &str) -> Vec<(String, bool)> {
 
 /// Whether a statement has names that its text does not show, such as `U&"\0061"`, or is about a whole schema or database.
 pub(crate) fn has_unknown_names(sql: &str) -> bool {
-    let tokens = tokens(sql);
-    let word = |at: usize, wanted: &str| matches!(tokens.get(at), Some(Token::Word(word)) if word == wanted);
-    let is_escaped = |at: usize| {
-        word(at, "u")
-            && tokens.get(at + 1) == Some(&Token::Symbol('&'))
-            && matches!(tokens.get(at + 2), Some(Token::Quoted(_)))
+    let has_escaped = sql::code(sql).any(|(kind, _)| kind == TokenKind::UnicodeName);
+    let has_wide = |tokens: &[Token]| {
+        ["schema", "database", "system"].iter().any(|kind| tokens.contains(&Token::Word((*kind).to_owned())))
     };
-    let is_wide = |at: usize| ["schema", "database", "system"].iter().any(|kind| word(at, kind));
-    (0..tokens.len()).any(|at| is_escaped(at) || word(0, "reindex") && is_wide(at))
+    has_escaped || sql::first_words(sql, 1) == ["reindex"] && has_wide(&tokens(sql))
 }
 
 /// Every word and quoted name without a schema.
@@ -244,15 +242,6 @@ pub(crate) fn uses_index(sql: &str) -> bool {
         at.words(&["cluster", "on"]) || at.words(&["using", "index"])
     };
     (0..tokens.len()).any(is_here)
-}
-
-/// The first words of a statement, in lower case.
-pub(crate) fn first_words(sql: &str, count: usize) -> Vec<String> {
-    let words = tokens(sql).into_iter().map_while(|token| match token {
-        Token::Word(word) => Some(word),
-        _ => None,
-    });
-    words.take(count).collect()
 }
 
 /// What a statement would change.
@@ -434,89 +423,23 @@ pub(crate) fn tokens(sql: &str) -> Vec<Token> {
 /// The tokens of a text, and its strings as they are written.
 fn tokens_and_strings(sql: &str) -> (Vec<Token>, Vec<&str>) {
     let (mut tokens, mut strings) = (Vec::new(), Vec::new());
-    let mut rest = sql;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => block_comment(rest),
-            '\'' => {
-                let escapes = matches!(tokens.last(), Some(Token::Word(prefix)) if prefix == "e");
-                let length = quoted(rest, '\'', escapes);
-                strings.push(&rest[..length]);
-                length
+    for (kind, text) in sql::code(sql) {
+        match kind {
+            TokenKind::Space | TokenKind::LineComment | TokenKind::BlockComment => {}
+            TokenKind::Word | TokenKind::Number | TokenKind::Parameter | TokenKind::Variable => {
+                tokens.push(Token::Word(text.to_ascii_lowercase()));
             }
-            '"' => {
-                let length = quoted(rest, '"', false);
-                let inner = rest[1..length].strip_suffix('"').unwrap_or(&rest[1..length]);
-                tokens.push(Token::Quoted(inner.replace("\"\"", "\"")));
-                length
+            TokenKind::QuotedName | TokenKind::UnicodeName => tokens.push(Token::Quoted(sql::unquoted(text))),
+            TokenKind::DollarString => tokens.push(Token::Dollar(sql::dollar_quoted(text).to_owned())),
+            TokenKind::String => strings.push(text),
+            // Which value it means is left to the server.
+            TokenKind::EscapeString | TokenKind::UnicodeString | TokenKind::BitString => {
+                tokens.push(Token::Word(text[..1].to_ascii_lowercase()));
             }
-            '$' => match dollar(rest) {
-                Some((length, body)) => {
-                    tokens.push(Token::Dollar(body.to_owned()));
-                    length
-                }
-                None => 1,
-            },
-            _ if first.is_alphanumeric() || first == '_' => {
-                let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-                let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-                tokens.push(Token::Word(rest[..length].to_lowercase()));
-                length
-            }
-            _ if first.is_whitespace() => first.len_utf8(),
-            _ => {
-                tokens.push(Token::Symbol(first));
-                first.len_utf8()
-            }
-        };
-        rest = &rest[length..];
+            TokenKind::Operator | TokenKind::Symbol => tokens.extend(text.chars().map(Token::Symbol)),
+        }
     }
     (tokens, strings)
-}
-
-/// Length of a nested comment.
-fn block_comment(text: &str) -> usize {
-    let mut depth = 0_u32;
-    let mut at = 0;
-    while at < text.len() {
-        if text[at..].starts_with("/*") {
-            depth += 1;
-            at += 2;
-        } else if text[at..].starts_with("*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                return at;
-            }
-        } else {
-            at += text[at..].chars().next().map_or(1, char::len_utf8);
-        }
-    }
-    text.len()
-}
-
-/// Length of a string or quoted identifier. A doubled quote does not end it.
-fn quoted(text: &str, quote: char, escapes: bool) -> usize {
-    let mut characters = text.char_indices().skip(1).peekable();
-    while let Some((at, character)) = characters.next() {
-        if escapes && character == '\\' {
-            characters.next();
-        } else if character == quote && characters.next_if(|(_, next)| *next == quote).is_none() {
-            return at + 1;
-        }
-    }
-    text.len()
-}
-
-/// Length and body of a dollar-quoted string.
-fn dollar(text: &str) -> Option<(usize, &str)> {
-    let end = text[1..].find('$')? + 2;
-    let tag = &text[..end];
-    let is_tag = tag[1..end - 1].chars().all(|c| c.is_alphanumeric() || c == '_')
-        && !tag[1..].starts_with(|c: char| c.is_ascii_digit());
-    let body = text[end..].find(tag).filter(|_| is_tag)?;
-    Some((end + body + end, &text[end..end + body]))
 }
 
 #[cfg(test)]
@@ -571,7 +494,6 @@ mod tests {
         assert_eq!(name(created("create temp table a (b int)")), "");
         assert_eq!(name(worked_on("ALTER TABLE ONLY public.a ADD PRIMARY KEY (b)")), "public.a");
         assert_eq!(name(worked_on("CREATE INDEX i ON a USING gin (b)")), "a");
-        assert_eq!(first_words("COMMENT ON INDEX i IS 'x'", 3), ["comment", "on", "index"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use connect::quote::literal;
 
 use crate::WorkloadError;
 use crate::contract::load::query_catalogs;
-use crate::contract::sql_names::{Token, first_words, tokens};
+use crate::contract::sql_names::{Token, tokens};
 use crate::loader::execution::TableSet;
 
 /// Words that name a role without its name.
@@ -148,7 +148,7 @@ fn created_role(sql: &str) -> Option<String> {
 
 /// What a statement needs of the server, if it can be left out.
 fn need(sql: &str) -> Option<Need> {
-    if OF_DATABASES.iter().any(|words| first_words(sql, words.len()) == *words) {
+    if OF_DATABASES.iter().any(|words| sql::first_words(sql, words.len()) == *words) {
         return Some(Need::Database);
     }
     let tokens = tokens(sql);

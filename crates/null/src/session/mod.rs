@@ -10,6 +10,7 @@ mod request;
 mod result_set;
 mod statement;
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::Arc;
 
@@ -51,6 +52,8 @@ pub struct Session {
     skipping: bool,
     statements: Vec<(Box<[u8]>, Arc<Prepared>)>,
     portals: Vec<(Box<[u8]>, Arc<Prepared>)>,
+    /// Parsed texts: a benchmark sends few, again and again.
+    recent: VecDeque<Arc<Prepared>>,
     faults: Vec<(FaultTrigger, FaultEffect)>,
     executed: u64,
     parsed: u64,
@@ -60,6 +63,9 @@ pub struct Session {
     /// A fault that is applied to the complete answer.
     ending: Option<FaultEffect>,
 }
+
+/// A session keeps so many parsed texts, more than a transaction of the built-in scripts has.
+const RECENT_MAX: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -89,6 +95,7 @@ impl Session {
             transaction: Transaction::Idle,
             skipping: false,
             statements: Vec::new(),
+            recent: VecDeque::new(),
             portals: Vec::new(),
             faults,
             executed: 0,
@@ -313,7 +320,7 @@ impl Session {
             let name = String::from_utf8_lossy(name);
             return self.error("42P05", &format!("prepared statement \"{name}\" already exists"));
         }
-        let prepared = Prepared::of(sql);
+        let prepared = self.prepared(sql);
         if prepared.parameters > PARAMETERS_MAX {
             let count = prepared.parameters;
             return self.error(
@@ -321,9 +328,20 @@ impl Session {
                 &format!("${count} is too high: a statement has at most {PARAMETERS_MAX} parameters"),
             );
         }
-        put(&mut self.statements, name, Arc::new(prepared));
+        put(&mut self.statements, name, prepared);
         self.answer.extend_from_slice(reply::PARSE_COMPLETE);
         Continue(())
+    }
+
+    fn prepared(&mut self, sql: &[u8]) -> Arc<Prepared> {
+        let sql = sql.trim_ascii_start();
+        if let Some(known) = self.recent.iter().find(|known| *known.text == *sql) {
+            return Arc::clone(known);
+        }
+        let prepared = Arc::new(Prepared::of(sql));
+        self.recent.truncate(RECENT_MAX - 1);
+        self.recent.push_front(Arc::clone(&prepared));
+        prepared
     }
 
     fn bind(&mut self, portal: &[u8], name: &[u8], parameters: Parameters<'_>) -> ControlFlow<Step> {

@@ -43,7 +43,7 @@ impl ResultSet {
             return None;
         }
         let sql = String::from_utf8_lossy(sql);
-        let sql = sql.trim().trim_end_matches(';');
+        let sql = sql::without_semicolon(sql.trim());
         let parts: Vec<_> = sql.split(" UNION ALL ").map(row).collect::<Option<_>>()?;
         // PostgreSQL refuses more; here the statement returns the rows of the configuration.
         if parts.iter().any(|part| part.columns.len() > COLUMNS_MAX) {

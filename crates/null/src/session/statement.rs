@@ -1,5 +1,7 @@
-//! Minimal SQL parsing for a server without tables: the end of a statement, its first word, its number of parameters.
+//! What a server without tables must know of a statement: its end, its first word, its number of parameters.
 //! Used by the session.
+
+use sql::{Lexer, Token, TokenKind};
 
 use super::config::SessionConfig;
 use super::result_set::ResultSet;
@@ -77,87 +79,50 @@ const KINDS: [(&str, Kind); 17] = [
 ];
 
 fn kind(sql: &[u8]) -> Kind {
-    let word = first_word(sql);
-    if word.is_empty() {
-        return if matches!(skip_blanks(sql), b"" | b";") { Kind::Empty } else { Kind::Other };
-    }
-    // ROLLBACK TO SAVEPOINT does not end the transaction.
-    let partial = word.eq_ignore_ascii_case(b"ROLLBACK") && second_word(sql).eq_ignore_ascii_case(b"TO");
-    let found = KINDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()));
-    match found.filter(|_| !partial) {
-        Some((_, Kind::CopyIn)) => copy_kind(sql),
+    let mut tokens = Lexer::new(sql).filter(|token| !token.is_blank());
+    let Some(first) = tokens.find(|token| !token.is(sql, b';')) else { return Kind::Empty };
+    let is = |token: &Token, word: &str| token.of(sql).eq_ignore_ascii_case(word.as_bytes());
+    match KINDS.iter().find(|(name, _)| is(&first, name)) {
+        // ROLLBACK TO SAVEPOINT does not end the transaction.
+        Some((_, Kind::Rollback)) if tokens.next().is_some_and(|second| is(&second, "TO")) => Kind::Other,
+        Some((_, Kind::CopyIn)) => match tokens.find(|token| is(token, "STDIN") || is(token, "STDOUT")) {
+            Some(token) if is(&token, "STDIN") => Kind::CopyIn,
+            Some(_) => Kind::CopyOut,
+            // A COPY of a file of the server answers like other statements.
+            None => Kind::Other,
+        },
         Some((_, kind)) => *kind,
         None => Kind::Other,
     }
 }
 
-/// A COPY of a file of the server answers like other statements.
-fn copy_kind(sql: &[u8]) -> Kind {
-    let has = |word: &str| {
-        sql.split(|byte| !byte.is_ascii_alphabetic()).any(|it| it.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    match (has("STDIN"), has("STDOUT")) {
-        (true, _) => Kind::CopyIn,
-        (_, true) => Kind::CopyOut,
-        _ => Kind::Other,
-    }
-}
-
 /// The first word; may be empty.
 pub(super) fn first_word(sql: &[u8]) -> &[u8] {
-    let sql = skip_blanks(sql);
-    let length = sql.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-    &sql[..length]
+    let first = Lexer::new(sql).find(|token| !token.is_blank());
+    first.filter(|token| token.kind == TokenKind::Word).map_or(&[], |token| token.of(sql))
 }
 
-fn second_word(sql: &[u8]) -> &[u8] {
-    let sql = skip_blanks(sql);
-    first_word(&sql[first_word(sql).len()..])
-}
-
-/// The text without leading spaces and comments.
-fn skip_blanks(mut sql: &[u8]) -> &[u8] {
-    loop {
-        sql = sql.trim_ascii_start();
-        let (end, after) = match sql {
-            [b'-', b'-', ..] => (&b"\n"[..], 1),
-            [b'/', b'*', ..] => (&b"*/"[..], 2),
-            _ => return sql,
-        };
-        match sql.windows(end.len()).position(|window| window == end) {
-            Some(at) => sql = &sql[at + after..],
-            None => return &[],
-        }
-    }
-}
-
-/// The statements of a Query message: split at semicolons outside quotes.
+/// The statements of a Query message.
 pub(super) fn split(sql: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut quoted = false;
-    sql.split(move |byte| {
-        quoted ^= *byte == b'\'';
-        *byte == b';' && !quoted
-    })
+    // Most messages have one, and this runs for each message of a benchmark.
+    let semicolon = sql.iter().position(|byte| *byte == b';');
+    let is_single = semicolon.is_none_or(|at| sql[at + 1..].trim_ascii().is_empty());
+    let several = (!is_single).then(|| sql::statements(sql).map(|range| &sql[range]));
+    is_single.then_some(sql).into_iter().chain(several.into_iter().flatten())
 }
 
-/// The highest `$n` outside quotes.
+/// The highest `$n`.
 fn parameters(sql: &[u8]) -> usize {
-    let mut highest = 0;
-    let mut quoted = false;
-    let mut rest = sql;
-    while let Some((byte, after)) = rest.split_first() {
-        rest = after;
-        quoted ^= *byte == b'\'';
-        if *byte != b'$' || quoted {
-            continue;
-        }
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let number = rest[..digits].iter().fold(0_usize, |number, digit| {
-            number.saturating_mul(10).saturating_add(usize::from(digit - b'0'))
-        });
-        highest = highest.max(number);
+    if !sql.contains(&b'$') {
+        return 0;
     }
-    highest
+    let numbers = Lexer::new(sql).filter(|token| token.kind == TokenKind::Parameter).map(|token| {
+        let digits = token.of(sql)[1..].iter().take_while(|byte| byte.is_ascii_digit());
+        digits.fold(0_usize, |number, digit| {
+            number.saturating_mul(10).saturating_add(usize::from(digit - b'0'))
+        })
+    });
+    numbers.max().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -187,7 +152,8 @@ mod tests {
     #[test]
     fn statements_end_at_semicolons_outside_of_quotes() {
         let parts: Vec<_> = split(b"SELECT ';' ; UPDATE a SET b = 'it''s;'").collect();
-        assert_eq!(parts, [&b"SELECT ';' "[..], b" UPDATE a SET b = 'it''s;'"]);
+        assert_eq!(parts, [&b"SELECT ';' ;"[..], b"UPDATE a SET b = 'it''s;'"]);
+        assert_eq!(split(b"DO $$;$$;").collect::<Vec<_>>(), [&b"DO $$;$$;"[..]]);
     }
 
     #[test]

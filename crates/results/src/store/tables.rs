@@ -137,7 +137,7 @@ fn raise(transaction: &Transaction<'_>, steps: &[&str]) -> rusqlite::Result<()> 
     let mut views = transaction.prepare("SELECT name FROM sqlite_master WHERE type = 'view'")?;
     let names = views.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
     for name in names {
-        transaction.execute_batch(&format!("DROP VIEW \"{}\"", name.replace('"', "\"\"")))?;
+        transaction.execute_batch(&format!("DROP VIEW {}", sql::identifier(&name)))?;
     }
     transaction.execute_batch(VIEWS)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use connect::quote::short_connection_value;
 use connect::{ConnectError, Environment, Overrides, Session, resolve};
 use stats::PoolMode;
 
@@ -23,7 +24,7 @@ use crate::access::SUPERUSER;
 use crate::account::Account;
 use crate::files::{create, open_to_append};
 use crate::home::{self, Home, POOLER_PREFIX};
-use crate::launch::{quoted, tail};
+use crate::launch::tail;
 use crate::patience::{StopFlag, wait_for};
 use crate::process::{POOLER_SHUTDOWN, POOLER_SHUTDOWN_SINCE_QUIT, end_child};
 use crate::{Server, ServerError};
@@ -251,14 +252,14 @@ impl Pooler {
     }
 
     fn conninfo_of(&self, database: &str) -> String {
-        let host = quoted(&self.socket_directory.display().to_string());
+        let host = short_connection_value(&self.socket_directory.display().to_string());
         format!("host={host} port={} user={SUPERUSER} dbname={database}", self.port)
     }
 
     /// Connection string for TCP from this machine, with TLS if it listens so; `None` if it has a socket only. Another
     /// program that took over the port does not get the password.
     pub fn conninfo_tcp(&self) -> Option<String> {
-        let password_file = quoted(&self.password_file.display().to_string());
+        let password_file = short_connection_value(&self.password_file.display().to_string());
         let of_tcp = format!(
             "host=127.0.0.1 port={} user={SUPERUSER} dbname={SUPERUSER} passfile={password_file} \
              require_auth=scram-sha-256",
@@ -268,7 +269,7 @@ impl Pooler {
             PoolerListens::Nowhere => None,
             PoolerListens::Tcp => Some(of_tcp),
             PoolerListens::Tls => {
-                let certificate = quoted(&self.certificate.display().to_string());
+                let certificate = short_connection_value(&self.certificate.display().to_string());
                 Some(format!("{of_tcp} sslmode=verify-ca sslrootcert={certificate}"))
             }
         }

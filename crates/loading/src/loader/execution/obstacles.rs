@@ -226,7 +226,7 @@ impl Marked {
         let own_schemas: BTreeSet<String> =
             self.own.iter().filter(is_schema).map(|object| object.identity.clone()).collect();
         self.own.retain(|object| {
-            let is_used = |name: &TableName| name.schema.as_deref() == Some(&*unquoted(&object.schema));
+            let is_used = |name: &TableName| name.schema.as_deref() == Some(&*sql::unquoted(&object.schema));
             object.schema.is_empty()
                 || journal == Some(&object.identity)
                 || created.iter().any(is_used)
@@ -254,15 +254,9 @@ fn is_created(object: &MarkedObject, created: &CreatedObject, current: &str) -> 
     let schema = created.name.as_ref().and_then(|name| name.schema.as_deref()).unwrap_or(current);
     let is_named = created.name.as_ref().map(|name| &name.name) == found.as_ref();
     match catalog_of(&object.kind) {
-        "pg_class" | "pg_type" => is_named && schema == unquoted(&object.schema),
-        "pg_proc" => is_named && schema == unquoted(&object.schema) && has_marked_name,
+        "pg_class" | "pg_type" => is_named && schema == sql::unquoted(&object.schema),
+        "pg_proc" => is_named && schema == sql::unquoted(&object.schema) && has_marked_name,
         "pg_namespace" => is_named && !created.is_if_not_exists,
         _ => has_marked_name,
     }
-}
-
-/// A name as the catalog has it: the server quotes names where necessary.
-fn unquoted(name: &str) -> String {
-    let inner = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    inner.map_or_else(|| name.to_owned(), |inner| inner.replace("\"\"", "\""))
 }

@@ -7,7 +7,6 @@ use connect::ConnectError;
 
 use crate::WorkloadError;
 use crate::contract::error::CANCELED;
-use crate::contract::sql_names;
 
 /// A statement with its place in a file, if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +43,7 @@ impl LoadStatement {
             None => WorkloadError::Query { sql, source },
         };
         // Rows of the schema itself: advice about generated rows would be wrong.
-        let first = sql_names::first_words(&self.sql, 1);
+        let first = sql::first_words(&self.sql, 1);
         if first.iter().any(|word| ["insert", "update", "delete", "merge"].contains(&word.as_str())) {
             return error;
         }

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use connect::quote::literal;
+use sql::{Lexer, Token, TokenKind};
 
 use datagen::Source;
 
@@ -52,16 +53,17 @@ struct Copied<'a> {
 
 /// Reads `COPY … FROM stdin`, in the text format.
 fn copied(text: &str) -> Option<Copied<'_>> {
-    let (verb, rest) = text.split_at_checked(4)?;
-    let from = rest.to_ascii_lowercase().rfind("from")?;
-    let (target, source) = (rest[..from].trim(), rest[from + 4..].trim());
-    let (stdin, options) = source.split_at_checked(5)?;
-    if !verb.eq_ignore_ascii_case("copy") || !stdin.eq_ignore_ascii_case("stdin") || target.is_empty() {
+    let tokens: Vec<Token> = Lexer::new(text.as_bytes()).filter(|token| !token.is_blank()).collect();
+    let is =
+        |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.of(text).eq_ignore_ascii_case(word));
+    let from = (0..tokens.len()).find(|at| is(*at, "from") && is(at + 1, "stdin"))?;
+    if !is(0, "copy") || from < 2 {
         return None;
     }
+    let target = &text[tokens[1].start..tokens[from - 1].end];
     let mut copied = Copied { target, delimiter: "\t".to_owned(), null: "\\N".to_owned() };
-    let mut words =
-        options.split(|c: char| c.is_whitespace() || "(),".contains(c)).filter(|word| !word.is_empty());
+    let options = tokens[from + 2..].iter().filter(|token| token.kind != TokenKind::Symbol);
+    let mut words = options.map(|token| token.of(text));
     while let Some(word) = words.next() {
         let option = match word.to_ascii_lowercase().as_str() {
             "with" => continue,

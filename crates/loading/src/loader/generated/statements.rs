@@ -70,7 +70,7 @@ fn is_of_transaction(text: &str) -> bool {
 
 fn begins(text: &str, beginning: &str) -> bool {
     let words: Vec<&str> = beginning.split(' ').collect();
-    sql_names::first_words(text, words.len()) == words
+    sql::first_words(text, words.len()) == words
 }
 
 /// Whether the statements are in the form that `pg_dump` writes: each creates something, or adds to it, so that those after the
@@ -172,8 +172,8 @@ pub(super) fn divided(statements: &[Statement], source: &Source) -> (Vec<LoadSta
 pub(super) fn is_about_index(sql: &str) -> bool {
     const BEGINNINGS: [&[&str]; 4] =
         [&["alter", "index"], &["cluster"], &["comment", "on", "index"], &["comment", "on", "constraint"]];
-    BEGINNINGS.iter().any(|words| sql_names::first_words(sql, words.len()) == *words)
-        || sql_names::first_words(sql, 2) == ["alter", "table"] && sql_names::uses_index(sql)
+    BEGINNINGS.iter().any(|words| sql::first_words(sql, words.len()) == *words)
+        || sql::first_words(sql, 2) == ["alter", "table"] && sql_names::uses_index(sql)
 }
 
 /// Statements that mark the views. They are the last: a COMMENT of the schema would replace a mark.
@@ -239,7 +239,7 @@ pub(super) fn is_trigger(sql: &str) -> bool {
     let mut beginnings = AFTER_ROWS.iter().filter(|beginning| beginning.ends_with(" trigger"));
     let begins = |beginning: &&str| {
         let words: Vec<&str> = beginning.split(' ').collect();
-        words[0] == "create" && sql_names::first_words(sql, words.len()) == words
+        words[0] == "create" && sql::first_words(sql, words.len()) == words
     };
     beginnings.any(begins)
 }

@@ -1,7 +1,7 @@
 //! Statements with CONCURRENTLY that run outside of transactions only. Tables that were just loaded have no other users, so
 //! such a statement can run within a transaction, where it is rolled back if it has changed objects of others.
 
-use script::{StatementWord, statement_words};
+use sql::{StatementWord, statement_words};
 
 /// The same statement without CONCURRENTLY; `None` if it has no such form, as REFRESH MATERIALIZED VIEW, which runs in
 /// transactions. The word decides only at its place in the grammar, not in comments, strings and names.
@@ -17,9 +17,7 @@ pub(crate) fn in_transaction(sql: &str) -> Option<String> {
 
 /// The number of the word, and what takes its place.
 fn place(words: &[StatementWord<'_>]) -> Option<(usize, &'static str)> {
-    let is = |at: usize, word: &str| {
-        words.get(at).is_some_and(|own| own.text.eq_ignore_ascii_case(word.as_bytes()))
-    };
+    let is = |at: usize, word: &str| words.get(at).is_some_and(|own| own.is(word));
     let has = |at: usize| is(at, "concurrently").then_some((at, ""));
     if is(0, "create") {
         let index = if is(1, "unique") { 2 } else { 1 };

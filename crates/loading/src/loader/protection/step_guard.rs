@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, LockTry, LockingStatements, ResultSet, Session, SqlState};
-use script::{Statement, statement_words};
+use script::Statement;
+use sql::statement_words;
 
 use crate::WorkloadError;
 use crate::contract::load::{begin_own, commit, execute, failed};
@@ -310,7 +311,7 @@ pub(crate) fn runs_alone(sql: &str) -> bool {
 fn words(sql: &str) -> Vec<String> {
     let statements = statement_words(sql.as_bytes());
     let [words] = statements.as_slice() else { return Vec::new() };
-    words.iter().map(|word| String::from_utf8_lossy(word.text).to_ascii_lowercase()).collect()
+    words.iter().map(|word| word.lower()).collect()
 }
 
 /// Whether a statement outside of transaction blocks drops, rewrites or locks a relation.
@@ -327,7 +328,7 @@ fn rebuilds_or_drops(sql: &str) -> bool {
 fn prepared_by_others(sql: &str) -> Option<String> {
     let words = words(sql);
     let ends = matches!(words.first()?.as_str(), "commit" | "rollback") && words.get(1)? == "prepared";
-    ends.then(|| format!("a prepared transaction ({})", sql.trim().trim_end_matches(';')))
+    ends.then(|| format!("a prepared transaction ({})", sql::without_semicolon(sql.trim())))
 }
 
 /// The first words of a statement that changes something beside the database and runs outside of transaction blocks only.
@@ -355,8 +356,7 @@ fn refuse_transaction_control(step: &LoadStep, statements: &[Statement]) -> Resu
 /// The first word of a statement in the text that begins or ends a transaction.
 pub(crate) fn transaction_control(sql: &str) -> Option<String> {
     statement_words(sql.as_bytes()).into_iter().find_map(|words| {
-        let word =
-            |at: usize| words.get(at).map(|word| String::from_utf8_lossy(word.text).to_ascii_lowercase());
+        let word = |at: usize| words.get(at).map(|word| word.lower());
         let first = word(0)?;
         let second = word(1).unwrap_or_default();
         let is_control = match first.as_str() {

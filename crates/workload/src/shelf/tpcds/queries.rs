@@ -64,7 +64,7 @@ fn with_null_for_zero(sql: &str) -> String {
 
 /// Without the semicolon at its end.
 fn plain(statement: &Statement) -> &str {
-    statement.sql.trim_end().trim_end_matches(';').trim_end()
+    sql::without_semicolon(&statement.sql)
 }
 
 #[cfg(test)]

@@ -1,0 +1,3 @@
+//! The split of texts into statements, compared with psql's.
+
+mod psql;
