@@ -4,12 +4,11 @@
 use std::thread;
 use std::time::Duration;
 
-use connect::Session;
 use connect::quote::{identifier, literal};
+use connect::{Session, Stopwatch};
 use run::{Control, RunError};
 
 use crate::applied_settings::Settings;
-use crate::stopwatch::Stopwatch;
 
 /// How long to wait until the server has read its configuration, and the polling interval.
 const RELOAD_MAX: Duration = Duration::from_secs(30);

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use connect::Stopwatch;
+
 use crate::forecast::Forecast;
 use crate::plan::Plan;
 use crate::readiness::{Preparation, Readiness};
-use crate::stopwatch::Stopwatch;
 
 /// Time budget of one execution.
 pub(super) struct TimeBudget {

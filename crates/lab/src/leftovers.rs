@@ -9,13 +9,12 @@ use std::thread;
 use std::time::Duration;
 
 use connect::quote::{identifier, literal};
-use connect::{Environment, Overrides, Row, Session, Target};
+use connect::{Environment, Overrides, Row, Session, Stopwatch, Target};
 use results::Execution;
 use run::{RunError, StorePlaces};
 
 use crate::event::Listener;
 use crate::plan::Plan;
-use crate::stopwatch::Stopwatch;
 
 /// Prefix of all databases of an execution.
 pub(super) fn prefix(mark: &str) -> String {

@@ -58,7 +58,6 @@ mod standby_set;
 mod standbys;
 mod step_tables;
 mod steps;
-mod stopwatch;
 mod subject;
 mod timed;
 mod trial;

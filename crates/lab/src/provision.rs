@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use connect::quote::identifier;
-use connect::{ConnectError, Environment, HostOrder, Overrides, Session, SessionAttributes, Target};
+use connect::{
+    ConnectError, Environment, HostOrder, Overrides, Session, SessionAttributes, Stopwatch, Target,
+};
 use run::{Control, RunError, StorePlaces};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, InitProgress};
@@ -29,7 +31,6 @@ use crate::servers::{self, Programs};
 use crate::session_options::{refused_by_server, with_settings};
 use crate::standby_set::{Making, StandbySet, is_upstream_over_tcp};
 use crate::standbys;
-use crate::stopwatch::Stopwatch;
 use crate::subject::{Subject, text_of};
 
 /// How long to wait for a running server that stopped answering, and the interval of attempts.

@@ -8,13 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use connect::{ConnectError, Session, Target};
+use connect::{ConnectError, Session, Stopwatch, Target};
 use results::{Latency, Missing, Observation, StaleSession, Staleness};
 use run::{Control, RunError};
 use stats::Distribution;
 
 use crate::standbys::ALL;
-use crate::stopwatch::Stopwatch;
 
 /// The table of the probe, in the trial's database.
 const TABLE: &str = "public.pgmeter_staleness";

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
+use connect::Stopwatch;
 use connect::quote::literal;
 use run::{Control, RunError};
 use server::{Locations, Server, StandbyOptions, Version, synchronous_standby_names};
@@ -16,7 +17,6 @@ use crate::configuration::ServerSpec;
 use crate::event::Listener;
 use crate::relays::{RunningRelay, resolve};
 use crate::standbys::StandbySpec;
-use crate::stopwatch::Stopwatch;
 
 /// Time limit of a standby's start, and of its replay before a trial: a new copy of the data may be large.
 const ATTACH_LIMIT: Duration = Duration::from_secs(120);

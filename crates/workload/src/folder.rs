@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use connect::quote::literal;
-use connect::{Session, Target};
+use connect::{Session, Stopwatch, Target};
 use datagen::Source;
 use stats::Scale;
 
@@ -30,7 +30,6 @@ use crate::scripts::{PerMinute, Script};
 use crate::sql_file::SqlFile;
 use crate::standard::Standard;
 use crate::step_guard::{StepEffect, StepGuard};
-use crate::stopwatch::Stopwatch;
 use crate::table_name::TableName;
 use crate::user_files::{self, Files, MANIFEST, ManifestText};
 use crate::workload::{NOT_GENERATED, ONLY_TPCB, Tables, Workload, check_indexes, missing_table};
@@ -192,7 +191,7 @@ impl Folder {
                 marks.and_then(|marks| guard.execute_own(session, &marks))
             };
             done.and(marked)?;
-            let time = StepTime { name: step.name.clone(), took: stopwatch.read() };
+            let time = StepTime { name: step.name.clone(), took: stopwatch.passed() };
             tell(progress, InitProgress::Finished(&time))?;
             report.steps.push(time);
         }

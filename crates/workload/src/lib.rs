@@ -49,7 +49,6 @@ mod sql_file;
 mod sql_names;
 mod standard;
 mod step_guard;
-mod stopwatch;
 mod table_name;
 mod text_table;
 pub mod tpcb;

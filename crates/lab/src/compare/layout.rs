@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use connect::{Password, Target};
+use connect::{Password, Stopwatch, Target};
 use results::DrawnAnew;
-use run::{Circumstances, Control, RunError, StorePlaces, fresh_seed};
+use run::{Circumstances, Control, RunError, RunRequest, Runner, StorePlaces, fresh_seed};
 
 use super::block::{BlockResult, BlockStart, Side};
 use super::comparable::Comparable;
@@ -20,7 +20,6 @@ use crate::forecast;
 use crate::schema_change::SchemaCost;
 use crate::session_options::{refused_by_server, with_settings};
 use crate::session_settings::SessionSettings;
-use crate::stopwatch::Stopwatch;
 use crate::trial;
 
 /// The servers of both sides.
@@ -205,8 +204,11 @@ impl<'a> Layout<'a> {
         // Like a trial, a block ends if its server stops responding.
         let circumstances =
             Circumstances { silence_limit: Some(trial::SILENCE_LIMIT), ..Circumstances::default() };
-        let runner =
-            trial::runner(&self.cells[at], self.seed, target.clone(), Vec::new())?.under(circumstances);
+        let request = RunRequest {
+            in_turns: true,
+            ..trial::request(&self.cells[at], self.seed, target.clone(), Vec::new())?
+        };
+        let runner = Runner::new(request)?.under(circumstances);
         let is_in_place = self.cells[at].configuration.server.in_place;
         Side::prepare(runner, target, control, &mark, is_in_place, self.listener, self.control)
     }

@@ -1,13 +1,13 @@
 //! A comparison and its results so far, as listeners see it. `comparison_run` runs its blocks, `record` makes its
 //! record.
 
+use connect::Stopwatch;
 use results::{Checkpoints, ComparedMetric, ComparedPair, ComparisonStatus, MetricFinding};
 use stats::comparison::{Block, Comparison, Pair};
 use stats::goals::GoalMeter;
 
 use super::latencies::{Latencies, Mix};
 use crate::schema_change::SchemaCost;
-use crate::stopwatch::Stopwatch;
 
 /// Times of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use connect::{
     Address, CancelKey, Closer, ConnectError, LockHolder, LockTry, LockWaits, LockingStatements, Patience,
-    ServerError, Session, SqlState, Target, Transport,
+    ServerError, Session, SqlState, Stopwatch, Target, Transport,
 };
 
 use super::journal::{self, Note};
@@ -23,7 +23,6 @@ use super::statement::LoadStatement;
 use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_deferred};
 use crate::load::{begin_own, commit, connect_beside, failed};
 use crate::step_guard::{rolled_back, runs_alone};
-use crate::stopwatch::Stopwatch;
 use crate::{WorkloadError, acting_on_all, dependents, init_lock, marks, user_functions};
 
 /// Pauses between reconnection attempts in milliseconds: a restarting server is usually available within them, even
@@ -447,7 +446,7 @@ impl Connection<'_> {
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let stopwatch = Stopwatch::start();
         for pause_ms in PAUSES_MS {
-            if stopwatch.read() > RECONNECTING_MAX {
+            if stopwatch.passed() > RECONNECTING_MAX {
                 break;
             }
             for _ in 0..pause_ms.div_ceil(LOOK_MS) {

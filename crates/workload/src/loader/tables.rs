@@ -6,7 +6,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use connect::{Session, Target};
+use connect::{Session, Stopwatch, Target};
 
 use super::journal::{self, Note};
 use super::plan::{Job, Mode, Part, Plan, StepName, Task};
@@ -20,7 +20,6 @@ use crate::concurrent_forms;
 use crate::foreign_objects::ForeignObjects;
 use crate::load::{InitOptions, InitProgress, InitReport, Progress, StepTime, tell, with_locks};
 use crate::row_counts;
-use crate::stopwatch::Stopwatch;
 use crate::table_name::TableName;
 
 /// A table with fewer rows is one chunk: more connections would not make it faster.
@@ -91,7 +90,7 @@ fn load(
     let Some(preparation) = preparation::prepare(target, session, set, options, progress)? else {
         return Ok(report);
     };
-    let time = StepTime { name: "tables".to_owned(), took: stopwatch.read() };
+    let time = StepTime { name: "tables".to_owned(), took: stopwatch.passed() };
     tell(progress, InitProgress::Finished(&time))?;
     report.steps.push(time);
     let with_rows_again = again(session)?.map(|tables| TableSet { tables, ..set.clone() });

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use connect::{Row, Session};
+use connect::{Row, Session, Stopwatch};
 
 use super::Tpcb;
 use super::existing::oids_of_names;
@@ -14,7 +14,6 @@ use crate::init_steps::Step;
 use crate::load::{InitOptions, InitProgress, Progress, failed, query_catalogs, tell, with_locks};
 use crate::protection::{self, Child};
 use crate::sql_names;
-use crate::stopwatch::Stopwatch;
 use crate::workload::Workload;
 
 /// The columns of pgbench's tables. `{aid}` stands for the type of an account's number.
@@ -145,7 +144,7 @@ impl PgbenchObstacles {
             let done = locking.execute_in_transaction(session, &statements);
             done.map_err(|failure| failed(&drop)(*failure.error))
         })?;
-        Ok(Replaced { steps: 1 + usize::from(creates), took: stopwatch.read() })
+        Ok(Replaced { steps: 1 + usize::from(creates), took: stopwatch.passed() })
     }
 
     /// The statements that drop views and other relations that are not tables.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use connect::ConnectError;
+use connect::{ConnectError, Stopwatch};
 
 use super::{Cancel, Connection, Event, Sent};
 use crate::WorkloadError;
@@ -16,7 +16,6 @@ use crate::loader::journal::{self, Note};
 use crate::loader::judged::{self, Judge, Outcome};
 use crate::loader::plan::Part;
 use crate::loader::statement::LoadStatement;
-use crate::stopwatch::Stopwatch;
 
 /// Initial capacity for the rows of one [`RowWriter::write`](crate::loader::RowWriter::write).
 const BUFFER_LENGTH: usize = 64 * 1000;
