@@ -92,7 +92,7 @@ impl Runner {
         let until = self.spec.until.map(Until::new);
         let goals = goals::meter(&self.spec, &self.scripts);
         let actions = self.planned_actions(&places, relations.as_ref());
-        let watch = Watch::new(&self.spec);
+        let watch = Watch::new(&self.spec, self.surface);
         let (checks, rules) = (Checks::new(&self, scale), Rules::new(&self));
         let load = self.into_load(pooled.unwrap_or(places), further, scale);
         let settings_error = facts.and_then(Result::err);
@@ -188,9 +188,9 @@ impl Runner {
             self.check_statements(session, 0)?;
             let is_drop_in = self.circumstances.compatibility != Compatibility::Pgmeter;
             if self.spec.protocol == Protocol::Prepared && !is_drop_in {
-                check_prepared_statements(session, &self.target, control)?;
+                check_prepared_statements(session, &self.target, self.surface, control)?;
             }
-            Watch::new(&self.spec).map(|watch| watch.check(session)).transpose()?;
+            Watch::new(&self.spec, self.surface).map(|watch| watch.check(session)).transpose()?;
             self.prepare_tables(session, events);
             if !is_drop_in {
                 self.warn_of_reserved(session, events);
@@ -278,18 +278,7 @@ impl Runner {
             .map(|(text, program)| (self.target_of(program).unwrap_or(0), text.weight))
             .collect();
         let Self {
-            spec,
-            workload: _,
-            scripts,
-            target,
-            targets: named,
-            seed,
-            session_settings,
-            circumstances,
-            pooler,
-            surface: _,
-            site: _,
-            in_turns: _,
+            spec, scripts, target, targets: named, seed, session_settings, circumstances, pooler, ..
         } = self;
         let mut reconnect_targets = Vec::new();
         let mut place = |name: &str, target: &Target, places: Places| {

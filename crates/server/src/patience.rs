@@ -1,4 +1,5 @@
 //! Waiting for other processes with a time limit. Nothing here is measured.
+//! Used where the crate starts, stops and looks for servers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

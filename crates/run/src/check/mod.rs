@@ -97,8 +97,8 @@ fn variables(run: &RunToCheck<'_>) -> Result<(), RunError> {
     match run.scripts {
         // pgbench names undefined variables, and parameters that are too many, when it executes the command.
         Some(scripts) if !scripts.is_of_pgbench() => {
-            scripts.check_variables(run.spec.variables.keys().map(String::as_str))?;
-            scripts.check_parameter_counts(run.spec.protocol)
+            scripts.check_variables(run.spec.variables.keys().map(String::as_str), run.surface)?;
+            scripts.check_parameter_counts(run.spec.protocol, run.surface)
         }
         _ => Ok(()),
     }

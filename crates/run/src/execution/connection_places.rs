@@ -12,6 +12,7 @@ use crate::error::RunError;
 use crate::event::Event;
 use crate::execution::observing::Observing;
 use crate::plan::runner::Runner;
+use crate::spec::surface::Surface;
 
 /// A pooler with a free connection answers in milliseconds.
 const POOL_WAIT: Duration = Duration::from_secs(2);
@@ -83,7 +84,8 @@ impl Runner {
             events(Event::Warning(why));
             places = PoolPlaces::find(&self.target, clients, control)?;
         }
-        places.check(clients, &format!("-c {clients} needs {clients}"))
+        let option = self.surface.setting("clients", &[&clients.to_string()]);
+        places.check(clients, &format!("{option} needs {clients}"))
     }
 }
 
@@ -95,6 +97,7 @@ impl Runner {
 pub(crate) fn check_prepared_statements(
     session: &mut Session,
     target: &Target,
+    surface: Surface,
     control: &Control,
 ) -> Result<(), RunError> {
     if crate::plan::session_settings::is_null(session) || !session.is_pooled() {
@@ -108,9 +111,11 @@ pub(crate) fn check_prepared_statements(
     if is_renamed.unwrap_or(true) || !is_shared(session, target, control)? {
         return Ok(());
     }
+    let [simple, extended, prepared] =
+        ["simple", "extended", "prepared"].map(|name| surface.setting("protocol", &[name]));
     Err(RunError::Usage(format!(
-        "the connection to {} goes through a connection pooler that does not keep track of prepared statements: -M prepared \
-         would leave its statements in connections that others use. Use -M simple or -M extended, set max_prepared_statements \
+        "the connection to {} goes through a connection pooler that does not keep track of prepared statements: {prepared} \
+         would leave its statements in connections that others use. Use {simple} or {extended}, set max_prepared_statements \
          (PgBouncer 1.21 and newer), or connect to the server itself",
         session.address()
     )))

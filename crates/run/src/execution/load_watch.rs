@@ -17,6 +17,7 @@ use results::{LoadPause, LoadPauses, LoadStop, LoadWatch, SafeText, WatchReason}
 use self::standby_lag::{Lag, StandbyReplies};
 use crate::error::RunError;
 use crate::spec::RunSpec;
+use crate::spec::surface::Surface;
 
 /// Time between two checks.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -38,6 +39,8 @@ pub(crate) struct Watch {
     pause_when: Option<String>,
     stop_when: Option<String>,
     max_pause: Duration,
+    /// Where it was written, for messages.
+    surface: Surface,
 }
 
 /// Result of a check.
@@ -66,11 +69,11 @@ struct Log {
 
 impl Watch {
     /// The conditions of this run; `None` without any.
-    pub(crate) fn new(spec: &RunSpec) -> Option<Self> {
+    pub(crate) fn new(spec: &RunSpec, surface: Surface) -> Option<Self> {
         let RunSpec { max_lag, max_waiting_locks, pause_when, stop_when, max_pause, .. } = spec.clone();
         let is_any =
             max_lag.is_some() || max_waiting_locks.is_some() || pause_when.is_some() || stop_when.is_some();
-        is_any.then_some(Self { max_lag, max_waiting_locks, pause_when, stop_when, max_pause })
+        is_any.then_some(Self { max_lag, max_waiting_locks, pause_when, stop_when, max_pause, surface })
     }
 
     /// As it is recorded.
@@ -90,19 +93,18 @@ impl Watch {
     /// # Errors
     /// One cannot be read: with the option and the reason.
     pub(crate) fn check(&self, session: &mut Session) -> Result<u64, RunError> {
-        for (option, sql) in [("--pause-when", &self.pause_when), ("--stop-when", &self.stop_when)] {
+        for (option, sql) in [("pause_when", &self.pause_when), ("stop_when", &self.stop_when)] {
             let Some(sql) = sql else { continue };
-            let refuse = |reason: String| RunError::Usage(format!("{option} cannot be used: {reason}"));
+            let refuse = |reason| self.refusal(option, reason);
             // Also refuses several statements.
             session.analyze(sql).map_err(|error| refuse(error.to_string()))?;
             ask(session, sql).map_err(refuse)?;
         }
         if self.max_waiting_locks.is_some() {
-            waiting_locks(session)
-                .map_err(|why| RunError::Usage(format!("--max-waiting-locks cannot be used: {why}")))?;
+            waiting_locks(session).map_err(|why| self.refusal("max_waiting_locks", why))?;
         }
         let Some(_) = self.max_lag else { return Ok(0) };
-        let refuse = |reason: String| Err(RunError::Usage(format!("--max-lag cannot be used: {reason}")));
+        let refuse = |reason: String| Err(self.refusal("max_lag", reason));
         if session.server_version_num() < LAG_SINCE {
             return refuse("a server before version 10 does not report the lag of its standbys".to_owned());
         }
@@ -111,6 +113,10 @@ impl Watch {
             Ok(Lag { standbys, .. }) => Ok(standbys),
             Err(reason) => refuse(reason),
         }
+    }
+
+    fn refusal(&self, option: &str, reason: String) -> RunError {
+        RunError::Usage(format!("{} cannot be used: {reason}", self.surface.name(option)))
     }
 
     /// Checks all conditions; `standbys` is their number at the start.
@@ -358,7 +364,7 @@ mod tests {
         let overrides = connect::Overrides::default();
         let target = connect::resolve(Some("host=/nowhere user=u"), &overrides, &environment).unwrap();
         Work {
-            watch: Watch::new(&spec).unwrap(),
+            watch: Watch::new(&spec, Surface::Flags).unwrap(),
             target,
             standbys: 0,
             session: None,

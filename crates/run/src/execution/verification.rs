@@ -57,14 +57,15 @@ impl Planned {
         if !runner.spec.verify {
             return Ok(None);
         }
+        let option = runner.surface.name("verify");
         let Some(records) = runner.circumstances.records.clone() else {
-            let reason = "--verify needs a directory for its journal, and this run is not stored";
-            return Err(RunError::Usage(reason.to_owned()));
+            let reason = format!("{option} needs a directory for its journal, and this run is not stored");
+            return Err(RunError::Usage(reason));
         };
         let mut session = control.connect(&runner.target)?;
         let (functions, schema) = control.guard(&mut session, |session| {
             left_here(session, &records)?.iter().for_each(|sentence| events(Event::Warning(sentence)));
-            let schema = schema(session)?;
+            let schema = schema(session, &option)?;
             connect::refuse_published_table(session, &schema)?;
             Ok::<_, RunError>((functions_that_write(session, &runner.scripts.programs)?, schema))
         })?;
@@ -451,7 +452,7 @@ fn functions_that_write(
 }
 
 /// The schema of new tables.
-fn schema(session: &mut Session) -> Result<String, RunError> {
+fn schema(session: &mut Session, option: &str) -> Result<String, RunError> {
     let rows = session.query(
         "SELECT s.name, pg_catalog.has_schema_privilege(s.name, 'CREATE'), current_user \
          FROM (SELECT pg_catalog.current_schema() AS name OFFSET 0) AS s",
@@ -459,13 +460,13 @@ fn schema(session: &mut Session) -> Result<String, RunError> {
     let text = |at| rows.first().and_then(|row| row.get(at)).map(str::to_owned);
     if let (Some(schema), Some("f"), Some(role)) = (text(0), text(1).as_deref(), text(2)) {
         return Err(RunError::Usage(format!(
-            "--verify creates a table in the schema {schema}, and the role {role} may not create tables there: GRANT CREATE ON \
+            "{option} creates a table in the schema {schema}, and the role {role} may not create tables there: GRANT CREATE ON \
              SCHEMA, or set search_path to a schema of its own (CREATE SCHEMA … AUTHORIZATION)"
         )));
     }
     text(0).ok_or_else(|| {
-        let reason = "--verify creates a table, and the search_path names no schema that exists; set search_path for this role or \
-                      database";
-        RunError::Usage(reason.to_owned())
+        RunError::Usage(format!(
+            "{option} creates a table, and the search_path names no schema that exists; set search_path for this role or database"
+        ))
     })
 }

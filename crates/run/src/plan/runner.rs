@@ -158,7 +158,8 @@ impl Runner {
         let targets = self.targets_in_use();
         provide_descriptors((of_this_rank * targets) as u64).map_err(|too_few| {
             let with_targets = if targets < 2 { String::new() } else { format!(" with {targets} targets") };
-            too_few.for_what(&format!("-c {clients}{with_targets}"))
+            let clients = self.surface.setting("clients", &[&clients.to_string()]);
+            too_few.for_what(&format!("{clients}{with_targets}"))
         })
     }
 
@@ -170,8 +171,8 @@ impl Runner {
         match machines(&self.spec, control)? {
             1 => Ok(()),
             _ => Err(RunError::Usage(format!(
-                "{what} is not possible on several machines, because each has the transactions of its own clients only: use \
-                 --machines 1"
+                "{what} is not possible on several machines, because each has the transactions of its own clients only: use {}",
+                self.surface.setting("machines", &["1"])
             ))),
         }
     }

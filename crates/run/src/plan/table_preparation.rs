@@ -55,7 +55,8 @@ impl Runner {
         if !self.scripts.assign_scale() {
             let table = self.workload.scale_table().unwrap_or("a table");
             events(Event::Warning(&format!(
-                "the scripts use :scale, which is 1 here, because it could not be taken from the rows of {table}; set it with -s"
+                "the scripts use :scale, which is 1 here, because it could not be taken from the rows of {table}; set it with {}",
+                self.surface.name("scale")
             )));
         }
         Ok(None)

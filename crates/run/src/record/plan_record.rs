@@ -77,7 +77,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         connection: connection(runner.client_target(), places),
         targets: targets.collect(),
         actions: spec.actions.iter().map(results::Action::from).collect(),
-        watch: Watch::new(spec).map(|watch| watch.recorded()),
+        watch: Watch::new(spec, runner.surface).map(|watch| watch.recorded()),
         variables,
         relative: runner.circumstances.relative.clone(),
         command_line: runner.circumstances.command_line.clone(),

@@ -12,6 +12,7 @@ use workload::{Script, Workload};
 
 use crate::error::RunError;
 use crate::spec::copy_files::{CopyFiles, Digest};
+use crate::spec::surface::Surface;
 use crate::spec::{ScriptSource, ScriptSpec};
 
 /// Limit of a script's length; a device or a pipe may never end.
@@ -238,7 +239,11 @@ impl Scripts {
     ///
     /// # Errors
     /// There is one.
-    pub fn check_variables<'a>(&self, defined: impl Iterator<Item = &'a str>) -> Result<(), RunError> {
+    pub(crate) fn check_variables<'a>(
+        &self,
+        defined: impl Iterator<Item = &'a str>,
+        surface: Surface,
+    ) -> Result<(), RunError> {
         let defined =
             DefinedVariables::new(&self.programs, &self.symbols, AUTOMATIC.into_iter().chain(defined));
         let Some(UndefinedVariable { name, error }) =
@@ -250,7 +255,14 @@ impl Scripts {
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
         let help = match config::nearest(&name, &known) {
             Some(nearest) => format!("did you mean \":{nearest}\"?"),
-            None => format!("define it with \\set {name} … or -D {name}=VALUE"),
+            None => {
+                let definition = match surface {
+                    Surface::Flags => format!("-D {name}=VALUE"),
+                    Surface::Keys => format!("variables.{name} = \"VALUE\""),
+                    Surface::Fields => "a variable of the specification".to_owned(),
+                };
+                format!("define it with \\set {name} … or {definition}")
+            }
         };
         Err(RunError::Usage(format!("{error}\n{help}")))
     }
@@ -278,7 +290,11 @@ impl Scripts {
     ///
     /// # Errors
     /// There is one.
-    pub fn check_parameter_counts(&self, protocol: Protocol) -> Result<(), RunError> {
+    pub(crate) fn check_parameter_counts(
+        &self,
+        protocol: Protocol,
+        surface: Surface,
+    ) -> Result<(), RunError> {
         if protocol == Protocol::Simple {
             return Ok(());
         }
@@ -289,7 +305,8 @@ impl Scripts {
         refused.map_or(Ok(()), |error| {
             let (most, name) = (engine::PARAMETERS_MAX, protocol.name());
             Err(RunError::Usage(format!(
-                "{error}\nthe {name} protocol carries at most {most} parameters; use -M simple, or split the statement"
+                "{error}\nthe {name} protocol carries at most {most} parameters; use {}, or split the statement",
+                surface.setting("protocol", &["simple"])
             )))
         })
     }

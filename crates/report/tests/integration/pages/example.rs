@@ -1,6 +1,5 @@
 //! Records to be shown: one with everything that a record can hold, made from a seed, and one with nothing.
 //! Not what is tested; shared by all tests beside it.
-//! Long because: each field of a record.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +103,6 @@ fn environment() -> Environment {
 }
 
 /// The example with everything in it.
-// Long because: each field of a record.
 pub fn full(example: &Example) -> Record {
     let mut draws = Draws(example.seed);
     let mut total = Distribution::new();
