@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use ::lab::{host_of_session, managed_site};
 use clap::Args;
 use connect::Overrides;
-use engine::Limit;
 use report::Subject;
 use report::pgbench::LogOptions;
 use run::options::whole_seconds;
-use run::{RunRequest, RunSpec, Runner};
+use run::{RunRequest, RunSpec, Runner, Surface};
 
 use crate::arguments::{AnnotationArguments, ConnectionArguments, StoreArguments};
 use crate::failure::Failure;
@@ -102,12 +101,6 @@ fn measure(
 ) -> Result<(), Failure> {
     let annotation = arguments.annotation.annotation()?;
     let mut spec = arguments.run.spec()?;
-    let is_timed = matches!(spec.limit, Limit::Duration(_));
-    if spec.max_tries.is_none() && !is_timed && spec.latency_limit.is_none() {
-        return Err(Failure::Usage(
-            "--max-tries 0 means no limit: it requires a duration (-T) or a latency limit (-L)".to_owned(),
-        ));
-    }
     let page = arguments.html.as_deref().map(Output::page).transpose()?;
     terminal::mask(run::secret_values(&spec.variables).into_iter().cloned());
     // `-d` may be a complete connection string, so its database is not used for targets.
@@ -119,7 +112,8 @@ fn measure(
     };
     let relative = arguments.run.set_clients_per_core(&mut spec, host, terminal)?;
     let site = managed_site(&target, &spec)?;
-    let runner = Runner::new(RunRequest { overrides, ..RunRequest::on(target, spec) })?;
+    let surface = Surface::Flags;
+    let runner = Runner::new(RunRequest { surface, overrides, site, ..RunRequest::on(target, spec) })?;
     runner.provide_descriptors(signals)?;
     let metrics = arguments.metrics.as_deref().map(serve_metrics).transpose()?;
     if let Some(server) = &metrics {
@@ -140,7 +134,6 @@ fn measure(
         prints_summary: output.leaves_stdout(),
         relative,
         annotation,
-        site,
         places: arguments.places.places()?,
     };
     let mut measured = Vec::new();

@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use run::RunSpec;
 use run::options::{Flag, Kind, OPTIONS, RunOption, Value};
+use run::rules;
 
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -105,10 +106,10 @@ fn rows<C: RunCommand>() -> impl Iterator<Item = (&'static RunOption, Flag)> {
 impl<C: RunCommand> Args for RunOptions<C> {
     fn augment_args(command: Command) -> Command {
         let base = C::base();
-        let is_there = |name: &&&str| rows::<C>().any(|(option, _)| option.name == **name);
+        let is_there = |name: &&str| rows::<C>().any(|(option, _)| option.name == *name);
         let argument = |(option, flag): (&'static RunOption, Flag)| {
             let mut argument = argument(option, flag, &base)
-                .conflicts_with_all(option.conflicts.iter().filter(is_there))
+                .conflicts_with_all(rules::excluded(option.name).filter(is_there))
                 .conflicts_with_all(C::CONFLICTS);
             if let Some(heading) = C::HEADING {
                 argument = argument.help_heading(heading);
@@ -161,7 +162,7 @@ fn argument(option: &RunOption, flag: Flag, base: &RunSpec) -> Arg {
     if let Some(variable) = flag.env {
         argument = argument.env(variable);
     }
-    if let Some(needed) = option.requires {
+    for needed in rules::required(option.name) {
         argument = argument.requires(needed);
     }
     match option.kind {

@@ -107,7 +107,6 @@ pub(crate) fn run(
                 commands: false,
                 prints_summary: true,
                 places: places.clone(),
-                site: None,
                 annotation: annotation.clone(),
                 relative: relative.clone(),
             };

@@ -2,16 +2,12 @@
 //! own in `pgbench::output`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use engine::End;
 use report::MetricsServer;
 use report::pgbench::{LogFault, LogOptions, tracers};
 use results::{Annotation, GoalVerdict, Record};
-use run::{
-    Circumstances, Event, FaultSite, Finished, Keeper, Kept, PreparationMessage, RunError, Runner,
-    StorePlaces,
-};
+use run::{Circumstances, Event, Finished, Keeper, Kept, PreparationMessage, RunError, Runner, StorePlaces};
 
 use crate::failure::Failure;
 use crate::password;
@@ -39,8 +35,6 @@ pub(crate) struct OutputOptions {
     /// Options given relative to the server's host, by name.
     pub(crate) relative: BTreeMap<String, String>,
     pub(crate) annotation: Annotation,
-    /// The managed server, for faults.
-    pub(crate) site: Option<Arc<dyn FaultSite>>,
 }
 
 /// Circumstances of runs that are shown on the terminal.
@@ -74,7 +68,6 @@ pub(crate) fn run(
         records: Some(keeper.records()),
         relative: options.relative,
         annotation: options.annotation,
-        site: options.site,
         ..circumstances()
     };
     let prepared = runner.under(circumstances).prepare(signals, &mut |event| warn(&event, terminal))?;

@@ -6,8 +6,9 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use connect::Stopwatch;
 use run::Control;
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator;
@@ -71,16 +72,16 @@ impl Signals {
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
-                let mut begun: Option<Instant> = None;
+                let mut begun: Option<Stopwatch> = None;
                 for signal in signals.forever() {
                     if signal == SIGALRM {
                         control.end_timed_run();
                         continue;
                     }
-                    if begun.is_some_and(|begun| begun.elapsed() < SAME_REQUEST) {
+                    if begun.is_some_and(|begun| begun.passed() < SAME_REQUEST) {
                         continue;
                     }
-                    begun.get_or_insert_with(Instant::now);
+                    begun.get_or_insert_with(Stopwatch::start);
                     let _ = first.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
                     if control.interrupt() {
                         leave(signal);

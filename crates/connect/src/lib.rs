@@ -3,7 +3,7 @@
 //! with its own sockets.
 //!
 //! [`Tls`] uses rustls without sockets, so that sessions and the engine share it. Unsupported parameters of libpq are
-//! refused by name: docs/connections.md lists them. Only `session/stream.rs` reads `Instant::now`.
+//! refused by name: docs/connections.md lists them. Only `stopwatch.rs` and `session/stream.rs` read the clock.
 
 mod address;
 mod advice;
@@ -21,6 +21,7 @@ mod regular_file;
 mod resolve;
 mod service;
 mod session;
+mod stopwatch;
 mod target;
 mod tls;
 mod transport;
@@ -41,6 +42,7 @@ pub use session::{
     CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, OwnSettings, RawConnection, ResultSet, Row,
     RowSink, Session, SessionSetting, StatementLimit, cancel, cancel_all, value_formats,
 };
+pub use stopwatch::Stopwatch;
 pub use target::{CONTROL_TIMEOUT, Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target};
 pub use tls::{
     Tls, TlsChannel, TlsError, TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots,

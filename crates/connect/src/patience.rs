@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::error::ConnectError;
 use crate::lock_wait::{
     LockHolder, LockNotGranted, LockWait, LockWaitLimit, Patience, TOLD_AFTER, TellLockWait,
 };
 use crate::session::{IDLE_LIMIT, Session, StatementLimit, set_to};
+use crate::stopwatch::Stopwatch;
 use crate::target::Target;
 
 /// Pause after the first try; each later pause is twice as long, up to the longest one.
@@ -115,7 +116,7 @@ impl LockFailure for StatementFailure {
 pub struct LockTry {
     lock_timeout: Duration,
     /// When its transaction began.
-    begun: Cell<Option<Instant>>,
+    begun: Cell<Option<Stopwatch>>,
     /// The server's process whose waits are noted; 0 before it is known and after the statements.
     pid: Arc<AtomicU32>,
     /// What the session has outside of tries.
@@ -136,7 +137,7 @@ impl LockTry {
     /// # Errors
     /// The server refuses the setting, or the connection is lost.
     pub fn limit_transaction(&self, session: &mut Session) -> Result<(), ConnectError> {
-        self.begun.set(Some(Instant::now()));
+        self.begun.set(Some(Stopwatch::start()));
         session.execute(&format!("SET LOCAL {}; {IDLE_LIMIT}", set_to(self.lock_timeout)))?;
         self.note_pid(session)
     }
@@ -167,7 +168,7 @@ impl LockTry {
     /// # Errors
     /// As for [`LockTry::limit_transaction`].
     pub fn limit_statement(&self, session: &mut Session) -> Result<(), ConnectError> {
-        let passed = self.begun.get().map_or(Duration::ZERO, |begun| begun.elapsed());
+        let passed = self.begun.get().map_or(Duration::ZERO, |begun| begun.passed());
         let rest = self.lock_timeout.saturating_sub(passed).max(REST_MIN.min(self.lock_timeout));
         session.execute(&format!("SET LOCAL {}", set_to(rest))).map(drop)
     }
@@ -315,12 +316,12 @@ impl<'a> LockingStatements<'a> {
     pub fn execute_beside_others(&mut self, session: &mut Session, sql: &str) -> Result<(), ConnectError> {
         let limit = self.patience.limit;
         let telling = Telling::of(session);
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         let (done, mut seen) = watched(session, limit, telling, |session, this| alone(session, sql, this));
         let is_lock_timeout =
             done.as_ref().is_err_and(|failure| failure.is_lock_timeout() || seen.is_cancelled);
         if is_lock_timeout {
-            seen.waited = begun.elapsed();
+            seen.waited = begun.passed();
         }
         self.note(&seen);
         match done {
@@ -344,19 +345,19 @@ impl<'a> LockingStatements<'a> {
         session: &mut Session,
         mut attempt: impl FnMut(&mut Session, &LockTry) -> Result<T, E>,
     ) -> Result<T, E> {
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         let (mut tries, mut pause, mut worst) = (0, PAUSE_MIN, Seen::default());
         let (mut telling, mut lock_timeout) = (Telling::of(session), self.patience.lock_timeout);
         let mut for_own = Duration::ZERO;
         loop {
-            let tried = Instant::now();
-            telling.passed = tried.duration_since(begun);
+            let tried = Stopwatch::start();
+            telling.passed = begun.passed();
             let (done, mut seen) = watched(session, lock_timeout, telling, &mut attempt);
             telling.tell = telling.tell.filter(|_| !seen.is_told);
             let is_lock_timeout =
                 done.as_ref().is_err_and(|failure| failure.is_lock_timeout() || seen.is_cancelled);
             if is_lock_timeout {
-                seen.waited = tried.elapsed();
+                seen.waited = tried.passed();
             }
             self.note(&seen);
             tries += 1;
@@ -367,10 +368,10 @@ impl<'a> LockingStatements<'a> {
             // With the newest holders that are known: a look may be too late.
             worst = worst.and_then(seen);
             if !worst.holders.is_empty() && worst.holders.iter().all(self.is_own) {
-                for_own += tried.elapsed() + pause;
+                for_own += tried.passed() + pause;
             }
             lock_timeout = self.patience.lock_timeout.max(time_for_autovacuum(session, &worst.holders));
-            if begun.elapsed().saturating_sub(for_own) + pause >= self.patience.limit {
+            if begun.passed().saturating_sub(for_own) + pause >= self.patience.limit {
                 return Err(failure.with_cause(not_granted(tries, &worst)));
             }
             self.waits.total += pause;
@@ -383,8 +384,8 @@ impl<'a> LockingStatements<'a> {
 
     /// Whether to go on after the pause.
     fn pause(&self, pause: Duration) -> bool {
-        let begun = Instant::now();
-        while begun.elapsed() < pause {
+        let begun = Stopwatch::start();
+        while begun.passed() < pause {
             if !(self.continues)() {
                 return false;
             }
@@ -529,10 +530,10 @@ fn watch(
 ) -> Seen {
     let (mut seen, mut session, mut since) = (Seen::default(), None, None);
     let mut waited = Duration::ZERO;
-    let (start, mut pause) = (Instant::now(), looks);
+    let (start, mut pause) = (Stopwatch::start(), looks);
     while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(pause) {
         // A statement that works for hours is rarely looked at.
-        pause = (start.elapsed() / LOOKS_IN_TIME).clamp(looks, LOOK_MAX.max(looks));
+        pause = (start.passed() / LOOKS_IN_TIME).clamp(looks, LOOK_MAX.max(looks));
         let process = pid.load(Ordering::Relaxed);
         if process == 0 {
             continue;
@@ -554,11 +555,10 @@ fn watch(
             seen.is_cancelled |=
                 session.query_catalogs(&cancel_if_it_waits(process)).is_ok_and(|it| !it.is_empty());
         }
-        let now = Instant::now();
         // It may have waited since the look before.
-        let begun = *since.get_or_insert(now.checked_sub(pause).unwrap_or(now));
-        let is_told = telling.tell(&wait, start.elapsed()) || seen.is_told;
-        let waited = seen.waited.max(now.duration_since(begun));
+        let (begun, before) = *since.get_or_insert_with(|| (Stopwatch::start(), pause));
+        let is_told = telling.tell(&wait, start.passed()) || seen.is_told;
+        let waited = seen.waited.max(begun.passed() + before);
         seen = Seen { waited, holders: wait.holders, is_told, is_cancelled: seen.is_cancelled };
     }
     seen

@@ -92,27 +92,51 @@ fn complete_initialization(options: &mut Options) {
     }
 }
 
+/// What cannot be combined: whether options do, and what pgbench says then.
+type Rule = (fn(&Options) -> bool, &'static str);
+
+/// In pgbench's order; the lengths of the aggregation and of the run are compared after them.
+const RULES: [Rule; 6] = [
+    (|it| it.initialization_option, "some of the specified options cannot be used in benchmarking mode"),
+    (
+        |it| it.transactions.is_some() && it.duration.is_some(),
+        "specify either a number of transactions (-t) or a duration (-T), not both",
+    ),
+    (
+        |it| it.sampling_rate.is_some() && !it.log,
+        "log sampling (--sampling-rate) is allowed only when logging transactions (-l)",
+    ),
+    (
+        |it| it.sampling_rate.is_some() && it.aggregate_interval.is_some(),
+        "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
+    ),
+    (
+        |it| it.aggregate_interval.is_some() && !it.log,
+        "log aggregation is allowed only when actually logging transactions",
+    ),
+    (
+        |it| it.log_prefix.is_some() && !it.log,
+        "log file prefix (--log-prefix) is allowed only when logging transactions (-l)",
+    ),
+];
+const LATER_RULES: [Rule; 2] = [
+    (
+        |it| it.progress_timestamp && it.progress.is_none(),
+        "--progress-timestamp is allowed only under --progress",
+    ),
+    (
+        |it| it.spec.max_tries.is_none() && it.latency_limit.is_none() && it.duration.is_none(),
+        "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
+    ),
+];
+
+fn check_rules(rules: &[Rule], options: &Options) -> Result<(), Stop> {
+    let broken = rules.iter().find(|(is_broken, _)| is_broken(options));
+    broken.map_or(Ok(()), |(_, sentence)| refuse(sentence))
+}
+
 fn check_benchmark(options: &Options) -> Result<(), Stop> {
-    if options.initialization_option {
-        return refuse("some of the specified options cannot be used in benchmarking mode");
-    }
-    if options.transactions.is_some() && options.duration.is_some() {
-        return refuse("specify either a number of transactions (-t) or a duration (-T), not both");
-    }
-    if options.sampling_rate.is_some() && !options.log {
-        return refuse("log sampling (--sampling-rate) is allowed only when logging transactions (-l)");
-    }
-    if options.sampling_rate.is_some() && options.aggregate_interval.is_some() {
-        return refuse(
-            "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
-        );
-    }
-    if options.aggregate_interval.is_some() && !options.log {
-        return refuse("log aggregation is allowed only when actually logging transactions");
-    }
-    if options.log_prefix.is_some() && !options.log {
-        return refuse("log file prefix (--log-prefix) is allowed only when logging transactions (-l)");
-    }
+    check_rules(&RULES, options)?;
     if let (Some(interval), Some(duration)) = (options.aggregate_interval, options.duration) {
         if interval > duration {
             return Err(Stop::error(format_args!(
@@ -125,15 +149,7 @@ fn check_benchmark(options: &Options) -> Result<(), Stop> {
             )));
         }
     }
-    if options.progress_timestamp && options.progress.is_none() {
-        return refuse("--progress-timestamp is allowed only under --progress");
-    }
-    if options.spec.max_tries.is_none() && options.latency_limit.is_none() && options.duration.is_none() {
-        return refuse(
-            "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
-        );
-    }
-    Ok(())
+    check_rules(&LATER_RULES, options)
 }
 
 fn complete_benchmark(options: &mut Options) {

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use engine::Limit;
 use results::{Fault, FaultKind};
+use run::{RunToCheck, check_run};
 use stats::{PoolMode, Protocol};
 
 use crate::configuration::{Configuration, DataSpec, Restore, ServerSpec};
@@ -98,19 +98,9 @@ impl Configuration {
         let has_hosts = !self.hosts.is_empty() || balances;
         let rules = [
             (
-                load.until.is_some() && !matches!(load.limit, Limit::Duration(_)),
-                "until requires a duration instead of transactions",
-            ),
-            (
                 self.queries.is_some() && data.workload.is_none(),
                 "[queries] requires a workload, and workload is \"none\"",
             ),
-            (
-                load.protocol == Protocol::Simple && !load.result_format.is_text(),
-                "result_format = \"binary\" requires protocol = \"extended\" or \"prepared\": the simple protocol has \
-                 only text results",
-            ),
-            (load.stop_on_miss && load.goals.is_empty(), "stop_on_miss requires a goal"),
             (load.check && data.workload.is_none(), "check requires a workload, and workload is \"none\""),
             (
                 has_hosts && self.network != Network::default(),
@@ -159,10 +149,12 @@ impl Configuration {
         server.check_standbys()?;
         let refused = |(name, _): (&String, &String)| session_settings::refused(name, &server.origin);
         check_pooler(self)?;
-        let late_action = || run::check_actions(load).err();
+        let surface = self.surface;
+        let known = RunToCheck { spec: load, surface, scripts: None, pooling: None, place: None };
+        let refused_load = || check_run(&known).err().map(|error| error.to_string());
         let impossible_action = || self.impossible_action();
         if let Some(sentence) =
-            self.settings().find_map(refused).or_else(late_action).or_else(impossible_action)
+            self.settings().find_map(refused).or_else(refused_load).or_else(impossible_action)
         {
             return Err(sentence);
         }

@@ -9,7 +9,7 @@ use config::Place;
 use engine::Limit;
 use queries::QuerySetSpec;
 use results::FaultKind;
-use run::RunSpec;
+use run::{RunSpec, Surface};
 use server::SynchronousMethod;
 use stats::Scale;
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadError, WorkloadName};
@@ -56,6 +56,8 @@ pub struct Configuration {
     pub pooler: PoolerSpec,
     /// The load; scale and vacuum are those of the data, the seed is the trial's.
     pub load: RunSpec,
+    /// Where it was written, for messages.
+    pub surface: Surface,
     /// Whether all scripts are known to leave the data unchanged; determined when the workload is read.
     pub scripts_only_read: bool,
     /// SQL to run before the trial, for example to create functions.
@@ -135,6 +137,7 @@ impl Default for Configuration {
             network: Network::default(),
             pooler: PoolerSpec::default(),
             load: default_load(),
+            surface: Surface::Keys,
             scripts_only_read: false,
             setup: None,
             operations: 1,

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use config::{Complaint, Entry, Folder, Node, Place, Value, nearest, unknown_key};
 use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
+use run::rules::RULES;
 use workload::{PartitionMethod, WorkloadName};
 
 use crate::configuration::{Configuration, Origin, Restore};
@@ -382,10 +383,10 @@ pub(crate) fn canonical(name: &str) -> String {
 /// Keys that select the server.
 pub(crate) const SERVER_CHOICES: [&str; 3] = ["version", "bin_dir", "dsn"];
 
-/// Keys that exclude each other in one table, with the reason. A level may still override the section's key.
-const EXCLUSIVE: [(&[&str], &str); 3] = [
+/// Keys that exclude each other in one table beside those of the rules of runs, with the reason. A level may still
+/// override the section's key.
+const EXCLUSIVE: [(&[&str], &str); 2] = [
     (&SERVER_CHOICES, "both select the server"),
-    (&["duration", "transactions"], "both end the trial"),
     (&["workers", "threads"], "both are the number of threads"),
 ];
 
@@ -393,7 +394,9 @@ const EXCLUSIVE: [(&[&str], &str); 3] = [
 pub(crate) fn check_exclusive<'a>(keys: impl Iterator<Item = (&'a str, Place)>) -> Result<(), Complaint> {
     let keys: Vec<_> =
         keys.map(|(name, place)| (parent(name).map_or(name, |(parent, _)| parent), place)).collect();
-    for (exclusive, why) in EXCLUSIVE {
+    let of_runs = RULES.iter().filter_map(|rule| Some((rule.exclusive()?.to_vec(), rule.reason)));
+    let own = EXCLUSIVE.iter().map(|(keys, why)| (keys.to_vec(), *why));
+    for (exclusive, why) in own.chain(of_runs) {
         let mut found = keys.iter().filter(|(name, _)| exclusive.contains(name));
         let Some((first, at)) = found.next() else { continue };
         if let Some((second, place)) = found.find(|(name, _)| name != first) {

@@ -3,7 +3,7 @@
 
 use config::{Complaint, Folder, Node, Place, Value};
 use run::options::{RunOption, Value as OptionValue};
-use run::{RunSpec, ScriptSpec};
+use run::{RunSpec, ScriptSpec, Surface};
 
 use crate::configuration::{Configuration, Origin};
 use crate::experiment::{Experiment, Profile};
@@ -110,6 +110,7 @@ impl Typed {
         self.check_beside_factor()?;
         let empty = format!("name = \"{name}\"");
         let mut experiment = Experiment::parse(&empty, name, Folder::Typed, Profile::Full)?;
+        experiment.base.surface = Surface::Flags;
         let is = |key: &str| self.keys.iter().any(|(name, _)| name == key);
         if is("in_place") && !is("dsn") && self.factor_key() != "dsn" && self.servers.is_none() {
             experiment.base.server.origin = Origin::Running(String::new());

@@ -1,15 +1,13 @@
 //! Sets settings of an embedded server before a trial, by `ALTER SYSTEM` and a reload. The caller restarts the server for
 //! settings that it reads only at its start.
 
+use connect::{Session, Stopwatch};
 use std::thread;
 use std::time::Duration;
 
-use connect::Session;
 use connect::quote::{identifier, literal};
 use experiment::Settings;
 use run::{Control, RunError};
-
-use crate::stopwatch::Stopwatch;
 
 /// How long to wait until the server has read its configuration, and the polling interval.
 const RELOAD_MAX: Duration = Duration::from_secs(30);

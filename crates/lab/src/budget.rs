@@ -1,11 +1,10 @@
 //! The time budget of an experiment: the expected time of the next trial and of all remaining ones, and whether it
 //! suffices. `forecast` computes the estimates; this module tracks the time.
 
+use connect::Stopwatch;
 use std::time::Duration;
 
 use experiment::{Forecast, Plan, Preparation, Readiness};
-
-use crate::stopwatch::Stopwatch;
 
 /// Time budget of one execution.
 pub(super) struct TimeBudget {

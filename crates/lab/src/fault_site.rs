@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use connect::quote::literal;
-use connect::{HostName, Session, Target};
+use connect::{HostName, Session, Stopwatch, Target};
 use observe::Observer;
 use relay::{Direction, Fault, Order};
 use results::{FaultKind, ShutdownMode};
@@ -16,7 +16,6 @@ use run::{FaultId, FaultSite, RunError, RunSpec};
 use server::{Locations, ServerError, ServerHandle, Shutdown};
 
 use crate::relays::{RelayPipes, resolve};
-use crate::stopwatch::Stopwatch;
 
 /// Time for a server to accept connections again after one of its backends was killed, and for a promotion.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(60);

@@ -4,6 +4,7 @@
 //! is one that pgmeter creates and our own role owns it. Functions are called with their schema, so that other users'
 //! functions cannot run with our privileges.
 
+use connect::Stopwatch;
 use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
@@ -15,7 +16,6 @@ use results::Execution;
 use run::{RunError, StorePlaces};
 
 use crate::event::Listener;
-use crate::stopwatch::Stopwatch;
 
 /// Prefix of all databases of an execution.
 pub(super) fn prefix(mark: &str) -> String {

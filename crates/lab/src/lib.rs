@@ -29,7 +29,6 @@ mod servers;
 mod session_options;
 mod staleness;
 mod standby_set;
-mod stopwatch;
 mod timed;
 mod trial;
 

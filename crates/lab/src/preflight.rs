@@ -7,7 +7,7 @@ use std::path::Path;
 use connect::quote::literal;
 use connect::{Environment, Overrides, Session, SqlState, Target};
 use experiment::{Cell, Configuration, Origin, Plan, ServerSpec, SessionSettings};
-use run::{Control, RunError, ScriptSpec};
+use run::{Control, RunError, Runner, ScriptSpec};
 
 use crate::running_pooler;
 use crate::session_options::{refused_by_server, with_settings};
@@ -128,8 +128,8 @@ fn problems_of_scripts(target: &Target, cells: &[&Cell], control: &Control) -> V
         checked.push(scripts);
         // Other trials get their tables later.
         let has_tables = server.in_place && ddl.is_none();
-        let runner = trial::runner(cell, 0, with_settings(target.clone(), session), Vec::new());
-        match runner.and_then(|mut runner| runner.check_scripts(control)) {
+        let request = trial::request(cell, 0, with_settings(target.clone(), session), Vec::new());
+        match request.and_then(Runner::new).and_then(|mut runner| runner.check_scripts(control)) {
             Err(RunError::Statement(error)) if has_tables || error.sqlstate == SqlState::SYNTAX_ERROR => {
                 problems.push(error.to_string());
             }

@@ -1,6 +1,7 @@
 //! Prepares a trial's server and data. The servers of an experiment may run at the same time. Each data set is loaded
 //! once into a database that never changes, and trials get a copy of it.
 
+use connect::Stopwatch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -31,7 +32,6 @@ use crate::schema_change::{SchemaChange, SchemaCost, SchemaSwitch, warn_of_left}
 use crate::servers::{self, Programs};
 use crate::session_options::{refused_by_server, with_settings};
 use crate::standby_set::{Making, StandbySet, is_upstream_over_tcp};
-use crate::stopwatch::Stopwatch;
 
 /// How long to wait for a running server that stopped answering, and the interval of attempts.
 const PATIENCE: Duration = Duration::from_secs(60);

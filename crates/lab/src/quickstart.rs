@@ -3,7 +3,7 @@
 
 use connect::{Environment, Overrides, Target};
 use engine::Limit;
-use run::{Control, RunError, RunRequest, RunSpec, Runner, ScriptSource, ScriptSpec};
+use run::{Control, RunError, RunRequest, RunSpec, Runner, ScriptSource, ScriptSpec, Surface};
 use server::{Locations, Server, ServerOptions};
 use stats::Scale;
 use workload::{InitOptions, InitProgress, Script, Workload, WorkloadName};
@@ -100,7 +100,8 @@ impl Quickstart<'_> {
             listener.say(format_args!("\n{}", heading(&mix, &spec)));
             let scripts = mix.iter().map(|script| script_of(script, mix.len())).collect();
             let spec = RunSpec { scripts, ..spec.clone() };
-            measure(Runner::new(RunRequest::on(target.clone(), spec))?)?;
+            let request = RunRequest { surface: Surface::Flags, ..RunRequest::on(target.clone(), spec) };
+            measure(Runner::new(request)?)?;
         }
         Ok(())
     }

@@ -36,20 +36,16 @@ fn find(spec: &PoolerSpec) -> Result<PoolerProgram, server::ServerError> {
     find_pooler(spec.program.as_deref(), &locations)
 }
 
-/// Refuses scripts that a cell's pooler certainly refuses.
-pub(crate) fn check_scripts(cell: &Configuration, scripts: &Scripts) -> Result<Vec<Warning>, RunError> {
-    cell.pooler.mode.map_or_else(|| Ok(Vec::new()), |mode| check_pooling(mode, scripts))
-}
-
 /// Tells once what the poolers of an experiment take away from its scripts.
 pub(crate) fn warn(cells: &[Cell], listener: Listener<'_>) {
     let mut told: Vec<Warning> = Vec::new();
-    for Cell { configuration, .. } in cells.iter().filter(|cell| cell.configuration.pooler.mode.is_some()) {
+    for Cell { configuration, .. } in cells {
+        let Some(mode) = configuration.pooler.mode else { continue };
         let workload = configuration.data.workload.clone().unwrap_or_default();
         // Scripts were read and checked before; files that have vanished meanwhile are told at the trial.
         let Ok(workload) = workload.open() else { continue };
         let Ok(scripts) = Scripts::read(&configuration.load.scripts, &*workload) else { continue };
-        for warning in check_scripts(configuration, &scripts).unwrap_or_default() {
+        for warning in check_pooling(mode, &scripts).unwrap_or_default() {
             if !told.contains(&warning) {
                 listener.tell(Event::MeasurementWarning(warning.clone()));
                 told.push(warning);

@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use connect::{
-    ConnectError, LockingStatements, Patience, Remains, Session, SqlState, StatementFailure, Target,
+    ConnectError, LockingStatements, Patience, Remains, Session, SqlState, StatementFailure, Stopwatch,
+    Target,
 };
 use experiment::Configuration;
 use results::MadeObject;
 use run::{Control, RunError, StorePlaces};
 
 use crate::event::Listener;
-use crate::stopwatch::Stopwatch;
 use attempt::{Ending, Trace};
 use change::{concurrent_drop, has_word, in_words};
 use definitions::Definitions;

@@ -2,6 +2,7 @@
 //! about a hundred times a second, and sessions read it from the standbys, over the networks of the trial's clients.
 //! Used by `trial`.
 
+use connect::Stopwatch;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,8 +14,6 @@ use experiment::ALL_STANDBYS;
 use results::{Latency, Missing, Observation, StaleSession, Staleness};
 use run::{Control, RunError};
 use stats::Distribution;
-
-use crate::stopwatch::Stopwatch;
 
 /// The table of the probe, in the trial's database.
 const TABLE: &str = "public.pgmeter_staleness";

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
+use connect::Stopwatch;
 use connect::quote::literal;
 use experiment::{ServerSpec, Settings, StandbySpec};
 use run::{Control, RunError};
@@ -14,7 +15,6 @@ use server::{Locations, Server, StandbyOptions, Version, synchronous_standby_nam
 use crate::alter_system;
 use crate::event::Listener;
 use crate::relays::{RunningRelay, resolve};
-use crate::stopwatch::Stopwatch;
 
 /// Time limit of a standby's start, and of its replay before a trial: a new copy of the data may be large.
 const ATTACH_LIMIT: Duration = Duration::from_secs(120);

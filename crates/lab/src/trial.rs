@@ -2,6 +2,7 @@
 //! `provision` prepares its server and data.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,17 +11,17 @@ use engine::{EventLoopChoice, Tracer, WorkerIntro};
 use experiment::{Cell, Configuration};
 use results::{Record, Status, TrialFigures};
 use run::{
-    Circumstances, Control, FaultSite, Keeper, RunError, RunRequest, RunSpec, Runner, ScriptSpec, Scripts,
-    StorePlaces, Vacuum, event_loop_of_environment,
+    Circumstances, Control, FaultSite, Keeper, RunError, RunRequest, RunSpec, RunToCheck, Runner, ScriptSpec,
+    Scripts, StorePlaces, Vacuum, check_run, event_loop_of_environment,
 };
-use stats::{PoolMode, Scale};
+use stats::Scale;
 use workload::WorkloadName;
 
 use crate::event::{Event, Listener, TrialRecord};
 use crate::provision::Ready;
 use crate::relays;
 use crate::repeating_failure::aborted_by_repeated;
-use crate::running_pooler::{self, RunningPooler};
+use crate::running_pooler::RunningPooler;
 use crate::staleness::StalenessProbe;
 
 /// A trial fails if no transaction ends for this long: the server does not respond, or another session holds a lock.
@@ -74,8 +75,6 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
     let mut keeper = Keeper::new((*places).clone());
     let circumstances = Circumstances {
         relay_delay: relay.as_ref().map(|relay| relay.network.delay),
-        site: site.map(|site| -> Arc<dyn FaultSite> { site }),
-        pooler: pooler.as_ref().map(|pooler| pooler.in_use.clone()),
         relative: cell.configuration.relative_words(),
         deadline: budget_left.map(|left| left + BUDGET_GRACE),
         silence_limit: Some(SILENCE_LIMIT),
@@ -83,8 +82,14 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
         ..circumstances.clone()
     };
     let (primary, others) = (target.clone(), standbys.clone());
-    let runner = runner(cell, *seed, target, standbys)?.under(circumstances);
-    let prepared = runner.prepare(control, &mut |event| listener.tell(Event::Run(event)));
+    let request = RunRequest {
+        site: site.map(|site| -> Arc<dyn FaultSite> { site }),
+        pooler: pooler.as_ref().map(|pooler| pooler.in_use.clone()),
+        ..request(cell, *seed, target, standbys)?
+    };
+    let prepared = Runner::new(request)?
+        .under(circumstances)
+        .prepare(control, &mut |event| listener.tell(Event::Run(event)));
     let is_in_place = cell.configuration.server.in_place;
     let prepared = prepared.map_err(|error| with_advice(error, is_in_place, YOUR_TABLES))?;
     listener.tell(Event::RunBegins(prepared.plan(), cell.configuration.metrics.as_deref()));
@@ -178,35 +183,41 @@ fn lacks_table(record: &Record) -> bool {
 
 /// Whether the scripts of all cells can be parsed.
 pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
-    let mut seen: Vec<(Option<&WorkloadName>, &[ScriptSpec], Option<PoolMode>)> = Vec::new();
+    type Source<'a> = (Option<&'a WorkloadName>, &'a [ScriptSpec]);
+    let mut known: Vec<(Source<'_>, Scripts, BTreeMap<String, String>)> = Vec::new();
     for Cell { configuration, .. } in cells.iter().filter(|cell| cell.configuration.is_load()) {
-        let mode = configuration.pooler.mode;
-        let scripts = (configuration.data.workload.as_ref(), configuration.load.scripts.as_slice(), mode);
-        let has_goals = !configuration.load.goals.is_empty();
-        if has_goals || !seen.contains(&scripts) {
-            let workload = scripts.0.cloned().unwrap_or_default().open()?;
-            let parsed = Scripts::read(scripts.1, &*workload)?;
-            let of_workload = workload.parameters().keys();
-            let defined = of_workload
-                .chain(configuration.data.parameters.keys())
-                .chain(configuration.load.variables.keys());
-            parsed.check_variables(defined.map(String::as_str))?;
-            run::check_goals(&configuration.load, &parsed)?;
-            running_pooler::check_scripts(configuration, &parsed)?;
-            seen.push(scripts);
-        }
+        let Configuration { data, load, surface, pooler, .. } = configuration;
+        let source = (data.workload.as_ref(), load.scripts.as_slice());
+        let at = known.iter().position(|(other, ..)| *other == source);
+        let (_, scripts, parameters) = match at {
+            Some(at) => &known[at],
+            None => {
+                let workload = source.0.cloned().unwrap_or_default().open()?;
+                known.push((source, Scripts::read(source.1, &*workload)?, workload.parameters().clone()));
+                &known[known.len() - 1]
+            }
+        };
+        let given = [parameters, &data.parameters, &load.variables];
+        let variables = given.into_iter().flat_map(BTreeMap::clone).collect();
+        check_run(&RunToCheck {
+            spec: &RunSpec { variables, ..load.clone() },
+            surface: *surface,
+            scripts: Some(scripts),
+            pooling: pooler.mode,
+            place: None,
+        })?;
     }
     Ok(())
 }
 
 /// The load of a cell on this server and its standbys.
-pub(crate) fn runner(
+pub(crate) fn request(
     cell: &Cell,
     seed: u64,
     target: Target,
     standbys: Vec<(String, Target)>,
-) -> Result<Runner, RunError> {
-    let Configuration { server, data, load, .. } = &cell.configuration;
+) -> Result<RunRequest, RunError> {
+    let Configuration { server, data, load, surface, .. } = &cell.configuration;
     let vacuum = data.vacuum && data.workload.is_some();
     let spec = RunSpec {
         // pgbench's tables are examined if one of its scripts runs, those of a user's workload in any case.
@@ -225,7 +236,7 @@ pub(crate) fn runner(
         ..load.clone()
     };
     let target = with_hosts(&cell.configuration, target)?;
-    Runner::new(RunRequest { others: standbys, ..RunRequest::on(target, spec) })
+    Ok(RunRequest { surface: *surface, others: standbys, ..RunRequest::on(target, spec) })
 }
 
 /// The target with the experiment's hosts instead of those of its `dsn`.

@@ -15,7 +15,6 @@ mod query_set;
 mod regress;
 mod rows;
 mod spec;
-mod stopwatch;
 mod stream;
 
 pub use answer::answer;

@@ -6,12 +6,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use connect::{ConnectError, Session, SqlState};
+use connect::{ConnectError, Session, SqlState, Stopwatch};
 use results::StepTime;
 use workload::WorkloadError;
 
 use crate::meter::{Meter, Reading, micros};
-use crate::stopwatch::Stopwatch;
 
 /// Extra time beyond the server's own limit before pgmeter asks the server to cancel.
 const GRACE: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
-use connect::{Session, Target};
+use connect::{Session, Stopwatch, Target};
 use results::{
     AnswerCheck, Environment, PgmeterBuild, ProcessorTimes, QuerySetPlan, STEPS_SCHEMA_VERSION, SafeText,
     Status, StepResult, StepsRecord, UtcTime,
@@ -21,7 +21,6 @@ use crate::event::{QueryEvent, QueryPhase};
 use crate::meter::micros;
 use crate::plans;
 use crate::spec::QuerySetSpec;
-use crate::stopwatch::Stopwatch;
 use crate::stream::{self, Metering, Stream, StreamOutcome, Turn};
 
 /// Names of the refresh functions in records.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 
-use connect::{Password, Session, Target};
+use connect::{Password, Session, Stopwatch, Target};
 use results::{
     Environment, ProcessorTimes, RegressionPlan, RegressionSide, Regressions, SafeText, StepsRecord,
     StreamResult, UtcTime,
@@ -19,7 +19,6 @@ use crate::event::{QueryEvent, QueryPhase};
 use crate::meter::micros;
 use crate::query_set::{Measured, QuerySet};
 use crate::spec::{QuerySetSpec, usage};
-use crate::stopwatch::Stopwatch;
 use crate::stream::{self, MeteredSession, Metering, Stream, Turn};
 
 /// Maximum number of sequences; the statistics take time and memory that grow with the square.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use connect::{ConnectError, OwnSettings, Session, Target};
+use connect::{ConnectError, OwnSettings, Session, Stopwatch, Target};
 use results::{SafeText, StepTime, StreamResult};
 use run::{Control, RunError};
 use workload::Query;
@@ -15,7 +15,6 @@ use crate::event::{QueryEvent, QueryPhase};
 use crate::limit::timed;
 use crate::meter::{Meter, micros};
 use crate::rows::Rows;
-use crate::stopwatch::Stopwatch;
 
 /// Most queries whose counters are read; the note of the meter names this number.
 pub const METERED_QUERIES_MAX: usize = 200;

@@ -10,12 +10,12 @@ use engine::{End, Limit, Outcome, Protocol};
 use results::{Calibration, Host, Level, ObserveLevel, UtcTime};
 use stats::Distribution;
 
-use crate::circumstances::Circumstances;
 use crate::control::Control;
 use crate::error::RunError;
-use crate::generator::event_loop;
-use crate::request::RunRequest;
-use crate::runner::Runner;
+use crate::plan::runner::Runner;
+use crate::record::generator::event_loop;
+use crate::spec::circumstances::Circumstances;
+use crate::spec::request::RunRequest;
 use crate::spec::{RunSpec, ScriptSource, ScriptSpec, Vacuum};
 
 /// From a single client to more than a worker should have.

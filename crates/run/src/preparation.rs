@@ -7,28 +7,30 @@ use results::{UtcTime, Warning};
 use server::{Facts, ServerError};
 use stats::{OnDisconnect, Protocol, Scale, Until};
 
-use crate::checks::{Checks, Rules};
-use crate::circumstances::Circumstances;
-use crate::connection_places::check_prepared_statements;
+use crate::check::goals;
+use crate::check::pooling::check_pooling;
+use crate::check::rules::{self, Situation};
 use crate::control::Control;
 use crate::distributed::{Load, Order, machines};
-use crate::environment;
 use crate::error::RunError;
 use crate::event::Event;
-use crate::goals;
-use crate::left_changes::{LeftIndex, indexes_left_by_killed};
-use crate::load_watch::Watch;
-use crate::observing::Observing;
-use crate::places::{ATTEMPT_TIMEOUT, Places};
-use crate::plan_record;
-use crate::pooling::{self, PoolerInUse};
+use crate::execution::checks::{Checks, Rules};
+use crate::execution::connection_places::check_prepared_statements;
+use crate::execution::load_watch::Watch;
+use crate::execution::observing::Observing;
+use crate::execution::verification::Planned;
+use crate::plan::places::{ATTEMPT_TIMEOUT, Places};
+use crate::plan::relations;
+use crate::plan::runner::{Runner, connect};
+use crate::plan::session_settings::settings_in_force;
+use crate::plan::statement_check;
 use crate::prepared::{Finished, PlannedActions, Prepared};
-use crate::relations;
-use crate::runner::{Runner, connect};
-use crate::session_settings::settings_in_force;
+use crate::record::environment;
+use crate::record::plan_record;
 use crate::spec::RunSpec;
-use crate::statement_check;
-use crate::verification::Planned;
+use crate::spec::circumstances::Circumstances;
+use crate::spec::pooler::PoolerInUse;
+use crate::tables::left_changes::{LeftIndex, indexes_left_by_killed};
 
 /// Facts about the server before the run.
 struct Found {
@@ -67,12 +69,9 @@ impl Runner {
         control: &Control,
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Prepared, RunError> {
-        self.spec.machines = Some(machines(&self.spec, control)?);
-        self.check_faults()?;
-        let mut warnings = match &self.circumstances.pooler {
-            Some(pooler) => pooling::check_pooling(pooler.about.mode, &self.scripts)?,
-            None => Vec::new(),
-        };
+        self.count_machines(control)?;
+        let pooling = self.pooler.as_ref().map(|pooler| check_pooling(pooler.about.mode, &self.scripts));
+        let mut warnings = pooling.transpose()?.unwrap_or_default();
         let Found { places, pooled, further, scale, tables, relations, facts, is_pooled, left } =
             control.unless_interrupted(self.find(self.lock_wait_limit(), control, events))?;
         warnings.extend(is_pooled.then_some(Warning::ForeignPooler));
@@ -89,13 +88,13 @@ impl Runner {
             Some(records) => environment::survey(known, places.addresses().next(), records),
             None => environment::bare(known),
         };
-        let circumstances = self.circumstances.clone();
+        let (circumstances, pooler) = (self.circumstances.clone(), self.pooler.clone());
         let until = self.spec.until.map(Until::new);
         let goals = goals::meter(&self.spec, &self.scripts);
         let actions = self.planned_actions(&places, relations.as_ref());
-        let watch = Watch::new(&self.spec);
+        let watch = Watch::new(&self.spec, self.surface);
         let (checks, rules) = (Checks::new(&self, scale), Rules::new(&self));
-        let load = self.into_load(pooled.unwrap_or(places), further, scale)?;
+        let load = self.into_load(pooled.unwrap_or(places), further, scale);
         let settings_error = facts.and_then(Result::err);
         Ok(Prepared {
             load,
@@ -109,6 +108,7 @@ impl Runner {
             goals,
             actions,
             circumstances,
+            pooler,
             watch,
             checks,
             rules,
@@ -118,27 +118,12 @@ impl Runner {
         })
     }
 
-    /// Refuses faults that are impossible here.
-    fn check_faults(&self) -> Result<(), RunError> {
-        for kind in self.spec.actions.iter().filter_map(|action| Some(&action.fault()?.kind)) {
-            let refusal = match &self.circumstances.site {
-                Some(site) => site.refusal(kind),
-                None => Some(format!(
-                    "the action {} is only possible on a server that pgmeter manages: an embedded server of an experiment \
-                     (pgmeter lab){}; sql is possible on every server",
-                    kind.name(),
-                    if kind.is_of_network() {
-                        ", with a relay before it"
-                    } else {
-                        ", or a permanent one over its Unix socket (pgmeter server start)"
-                    }
-                )),
-            };
-            if let Some(reason) = refusal {
-                return Err(RunError::Usage(reason));
-            }
-        }
-        Ok(())
+    /// Finds out how many machines make the load, and refuses what is impossible on several.
+    fn count_machines(&mut self, control: &Control) -> Result<(), RunError> {
+        let machines = machines(&self.spec, control)?;
+        self.spec.machines = Some(machines);
+        let refusal = rules::impossible(&self.spec, Situation::OnSeveralMachines, self.surface);
+        refusal.filter(|_| machines > 1).map_or(Ok(()), |sentence| Err(RunError::Usage(sentence)))
     }
 
     /// The actions, on the server that is observed.
@@ -149,6 +134,7 @@ impl Runner {
             specs: self.spec.actions.clone(),
             target: place.map_or_else(|| self.target.clone(), |place| self.target.single(place)),
             tables: tables.map(|table| table.name.as_str().to_owned()).collect(),
+            site: self.site.clone(),
         }
     }
 
@@ -157,25 +143,15 @@ impl Runner {
     ///
     /// # Errors
     /// The server is unreachable, or its tables are missing.
+    ///
+    /// # Panics
+    /// The request did not say that the run is in turns.
     pub fn load(mut self, control: &Control, events: &mut dyn FnMut(Event<'_>)) -> Result<Load, RunError> {
-        if !self.spec.actions.is_empty() {
-            let reason = "actions cannot be combined with runs in turns, which are too short for them: use pgmeter bench, or an \
-                          experiment with pgmeter lab";
-            return Err(RunError::Usage(reason.to_owned()));
-        }
-        if self.spec.verify {
-            let reason = "--verify cannot be combined with runs in turns: use pgmeter bench, or an experiment with pgmeter lab";
-            return Err(RunError::Usage(reason.to_owned()));
-        }
-        if Watch::new(&self.spec).is_some() {
-            let reason = "--max-lag, --max-waiting-locks, --pause-when and --stop-when cannot be combined with runs in turns: use \
-                          pgmeter bench, or an experiment with pgmeter lab";
-            return Err(RunError::Usage(reason.to_owned()));
-        }
-        self.spec.machines = Some(machines(&self.spec, control)?);
+        assert!(self.in_turns, "a runner of runs in turns is made with `RunRequest::in_turns`");
+        self.count_machines(control)?;
         let Found { places, pooled, further, scale, .. } =
             control.unless_interrupted(self.find(None, control, events))?;
-        self.into_load(pooled.unwrap_or(places), further, scale)
+        Ok(self.into_load(pooled.unwrap_or(places), further, scale))
     }
 
     /// Queries the server and vacuums its tables.
@@ -212,9 +188,9 @@ impl Runner {
             self.check_statements(session, 0)?;
             let is_drop_in = self.circumstances.compatibility != Compatibility::Pgmeter;
             if self.spec.protocol == Protocol::Prepared && !is_drop_in {
-                check_prepared_statements(session, &self.target, control)?;
+                check_prepared_statements(session, &self.target, self.surface, control)?;
             }
-            Watch::new(&self.spec).map(|watch| watch.check(session)).transpose()?;
+            Watch::new(&self.spec, self.surface).map(|watch| watch.check(session)).transpose()?;
             self.prepare_tables(session, events);
             if !is_drop_in {
                 self.warn_of_reserved(session, events);
@@ -238,7 +214,7 @@ impl Runner {
 
     /// The pooler's address, if there is one; a session shows that it lets clients in.
     fn pooled_places(&mut self, control: &Control) -> Result<Option<Places>, RunError> {
-        let Some(PoolerInUse { clients, .. }) = &self.circumstances.pooler else { return Ok(None) };
+        let Some(PoolerInUse { clients, .. }) = &self.pooler else { return Ok(None) };
         let mut session = control.connect(clients)?;
         self.session_settings[0] = self.circumstances.settings_in_force(&mut session, clients, control)?;
         Places::of(&session, clients, self.spec.on_disconnect == OnDisconnect::Reconnect, control).map(Some)
@@ -283,17 +259,15 @@ impl Runner {
     }
 
     /// The load, in this process alone or on several ranks.
-    fn into_load(self, places: Places, further: Vec<Places>, scale: Scale) -> Result<Load, RunError> {
+    fn into_load(self, places: Places, further: Vec<Places>, scale: Scale) -> Load {
         let ranks = self.spec.machines.map_or(1, |machines| machines as usize);
-        let order = if ranks > 1 {
+        let order = (ranks > 1).then(|| {
             let spec = RunSpec { seed: Some(self.seed), scale: Some(scale), ..self.spec.clone() };
             let name = self.target.application_name.clone();
-            Some(Order::of(spec, ranks, self.client_target(), name, &self.targets, &self.scripts)?)
-        } else {
-            None
-        };
+            Order::of(spec, ranks, self.client_target(), name, &self.targets, &self.scripts)
+        });
         let plan = Plan { part: Part { rank: 0, ranks }, ..self.into_plan(places, further, scale) };
-        Ok(Load::new(plan, order))
+        Load::new(plan, order)
     }
 
     /// The engine's plan; clients connect to the addresses that the control sessions found.
@@ -304,14 +278,7 @@ impl Runner {
             .map(|(text, program)| (self.target_of(program).unwrap_or(0), text.weight))
             .collect();
         let Self {
-            spec,
-            workload: _,
-            scripts,
-            target,
-            targets: named,
-            seed,
-            session_settings,
-            circumstances,
+            spec, scripts, target, targets: named, seed, session_settings, circumstances, pooler, ..
         } = self;
         let mut reconnect_targets = Vec::new();
         let mut place = |name: &str, target: &Target, places: Places| {
@@ -322,7 +289,7 @@ impl Runner {
         // The observer knows the clients by the name that it gave the target.
         let application_name = target.application_name.clone();
         let through = |pooler: &PoolerInUse| Target { application_name, ..pooler.clients.clone() };
-        let target = circumstances.pooler.as_ref().map_or(target, through);
+        let target = pooler.as_ref().map_or(target, through);
         let mut targets = vec![place("", &target, places)];
         targets.extend(named.iter().zip(further).map(|((name, target), places)| place(name, target, places)));
         let reconnecting = (spec.on_disconnect == OnDisconnect::Reconnect).then(|| Reconnecting {

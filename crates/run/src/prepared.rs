@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -18,24 +19,25 @@ use stats::goals::GoalMeter;
 use stats::{Timestamp, Until};
 use workload::WorkloadError;
 
-use crate::action::Actions;
-use crate::checks::{Checked, Checks, Rules};
-use crate::circumstances::{Circumstances, Tracers};
 use crate::control::Control;
 use crate::distributed::{Load, RankAbout};
-use crate::ending::{after_run, checks_failed, explain, overload, status, uncancelled};
-use crate::environment;
 use crate::error::RunError;
 use crate::event::Event;
-use crate::generator;
-use crate::load_watch::{Watch, Watching};
-use crate::observing::{self, Observing};
-use crate::pauses::PauseDetector;
-use crate::plan_record;
-use crate::pooling::PoolerInUse;
+use crate::execution::actions::Actions;
+use crate::execution::checks::{Checked, Checks, Rules};
+use crate::execution::ending::{after_run, checks_failed, explain, overload, status, uncancelled};
+use crate::execution::load_watch::{Watch, Watching};
+use crate::execution::observing::{self, Observing};
+use crate::execution::pauses::PauseDetector;
+use crate::execution::verification::{self, Planned, Verifying};
+use crate::record::environment;
+use crate::record::generator;
+use crate::record::plan_record;
+use crate::record::transaction_errors;
 use crate::spec::ActionSpec;
-use crate::transaction_errors;
-use crate::verification::{self, Planned, Verifying};
+use crate::spec::circumstances::{Circumstances, Tracers};
+use crate::spec::pooler::PoolerInUse;
+use crate::spec::site::FaultSite;
 
 /// Pauses that the warning about them lists.
 const PAUSES_WARNED_MAX: usize = 3;
@@ -53,6 +55,7 @@ pub struct Prepared {
     pub(crate) goals: GoalMeter,
     pub(crate) actions: PlannedActions,
     pub(crate) circumstances: Circumstances,
+    pub(crate) pooler: Option<PoolerInUse>,
     pub(crate) watch: Option<Watch>,
     pub(crate) checks: Option<Checks>,
     pub(crate) rules: Option<Rules>,
@@ -66,6 +69,7 @@ pub(crate) struct PlannedActions {
     pub(crate) specs: Vec<ActionSpec>,
     pub(crate) target: Target,
     pub(crate) tables: Vec<String>,
+    pub(crate) site: Option<Arc<dyn FaultSite>>,
 }
 
 /// A run that has ended.
@@ -133,10 +137,10 @@ impl Prepared {
         // The drop-in does not catch SIGCONT, as pgbench does not.
         let pauses = (self.circumstances.compatibility == Compatibility::Pgmeter).then(PauseDetector::begin);
         let output = self.circumstances.output.map(|begin| begin());
-        let PlannedActions { specs, target, tables } = &self.actions;
-        let mut actions = Actions::start(specs, target, tables, self.circumstances.site.clone())?;
+        let PlannedActions { specs, target, tables, site } = &self.actions;
+        let mut actions = Actions::start(specs, target, tables, site.clone())?;
         let watching = self.watch.take().map(|watch| Watching::start(watch, target)).transpose()?;
-        let watch = self.circumstances.pooler.as_ref().map(PoolerInUse::watch);
+        let watch = self.pooler.as_ref().map(PoolerInUse::watch);
         let (is_begun, warmup) = (Cell::new(false), self.load.plan.warmup);
         let no_journal = Cell::new(None);
         let introduce = |intro: WorkerIntro| {
@@ -180,7 +184,7 @@ impl Prepared {
             [pauses.and_then(PauseDetector::end), lost.map(|messages| Warning::MessagesLost { messages })];
         environment::look_back(&mut self.environment, processors);
         let (checks, rules) = (self.checks.take(), self.rules.take());
-        let pooler = self.circumstances.pooler.clone().zip(readings);
+        let pooler = self.pooler.clone().zip(readings);
         let mut record = self.record((&outcome, ranks), intervals, disturbances, (actions, watched), pooler);
         let verified = verifying.map_or(Ok(()), |verifying| {
             verification::verify_record(&mut record, &verifying, control, events)

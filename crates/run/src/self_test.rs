@@ -10,8 +10,8 @@ use results::{ClockFigures, Conditions, PgmeterBuild, ProcessorShares, Processor
 
 use crate::calibrate::{calibrate_and_name_loop, calibration_spec};
 use crate::control::Control;
-use crate::descriptors;
 use crate::error::RunError;
+use crate::plan::descriptors;
 use crate::spec::RunSpec;
 
 /// Length of a step of the calibration, so that all steps with their warm-up take 20 s.

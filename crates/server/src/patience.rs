@@ -1,9 +1,11 @@
-//! Waiting for other processes with a time limit. The only place of this crate that reads the clock, and only for
-//! time limits. Nothing here is measured.
+//! Waiting for other processes with a time limit. Nothing here is measured.
+//! Used where the crate starts, stops and looks for servers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use connect::Stopwatch;
 
 use crate::ServerError;
 
@@ -12,20 +14,23 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// The end of a time limit.
 #[derive(Copy, Clone, Debug)]
-pub(crate) struct Deadline(Instant);
+pub(crate) struct Deadline {
+    begun: Stopwatch,
+    limit: Duration,
+}
 
 impl Deadline {
     pub(crate) fn after(limit: Duration) -> Deadline {
-        Deadline(Instant::now() + limit)
+        Deadline { begun: Stopwatch::start(), limit }
     }
 
     pub(crate) fn has_passed(self) -> bool {
-        Instant::now() >= self.0
+        self.remaining().is_zero()
     }
 
     /// Remaining time.
     pub(crate) fn remaining(self) -> Duration {
-        self.0.saturating_duration_since(Instant::now())
+        self.begun.left_of(self.limit)
     }
 }
 

@@ -13,7 +13,6 @@ mod error;
 pub mod journal;
 mod roles;
 mod settlement;
-mod stopwatch;
 mod token_table;
 mod tracer;
 

@@ -4,13 +4,14 @@
 use std::thread;
 use std::time::Duration;
 
-use connect::{Column, ConnectError, LockWaits, LockingStatements, OwnSettings, Patience, RowSink, Session};
+use connect::{
+    Column, ConnectError, LockWaits, LockingStatements, OwnSettings, Patience, RowSink, Session, Stopwatch,
+};
 use results::Verification;
 
 use crate::classification::classify;
 use crate::error::VerifyError;
 use crate::journal::{Description, Journal, TokenKey};
-use crate::stopwatch::Stopwatch;
 use crate::token_table::TokenTable;
 
 /// Time between two attempts to connect.

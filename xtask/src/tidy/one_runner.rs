@@ -3,7 +3,7 @@
 
 use super::tree::{Problem, Tree};
 
-const FILE: &str = "crates/run/src/runner.rs";
+const FILE: &str = "crates/run/src/plan/runner.rs";
 
 /// Finds values of `Runner` that another file makes, and further constructors.
 pub fn check(tree: &Tree) -> Vec<Problem> {

@@ -4,7 +4,7 @@
 use connect::Environment;
 use dropin::{Options, Stop};
 use engine::{Compatibility, Limit};
-use run::{Circumstances, RunRequest, Runner};
+use run::{Circumstances, RunRequest, Runner, Surface};
 
 use super::diagnostics::Diagnostics;
 use super::output::DropinOutput;
@@ -22,7 +22,8 @@ pub(super) fn run(mut options: Options, diagnostics: &Diagnostics) -> Result<(),
     };
     options.spec.event_loop = run::event_loop_of_environment().map_err(Stop::error)?;
     let scripts = Some(std::mem::take(&mut options.scripts));
-    let runner = Runner::new(RunRequest { scripts, ..RunRequest::on(target, options.spec.clone()) });
+    let surface = Surface::Flags;
+    let runner = Runner::new(RunRequest { surface, scripts, ..RunRequest::on(target, options.spec.clone()) });
     let runner = runner.map_err(|error| dropin::run_failed(error, &database))?;
     let circumstances = Circumstances {
         command_line: Some(run::command_line(options.spec.seed)),

@@ -35,6 +35,7 @@ mod measuring;
 mod mistakes;
 mod null_server;
 mod observing;
+mod option_rules;
 mod outages;
 mod pooled;
 mod processes;

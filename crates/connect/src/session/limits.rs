@@ -4,7 +4,7 @@
 use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown};
 
@@ -13,6 +13,7 @@ use super::stream::ReadPatience;
 use super::{CancelRequest, Session, cancel_all};
 use crate::error::{Cause, ConnectError};
 use crate::lock_wait::{LockWait, LockWaitLimit, TOLD_AFTER, TellLockWait, in_words};
+use crate::stopwatch::Stopwatch;
 use crate::target::Target;
 
 /// Time limit of a statement in a control session. A statement that exceeds it is cancelled, and the session is closed.
@@ -55,9 +56,9 @@ pub(super) struct Waiting {
     looks: u32,
     is_told: bool,
     /// Time of the last message from the server, or of the last look that showed it at work.
-    heard: Instant,
+    heard: Stopwatch,
     /// Time since which the statement has been waiting for a lock.
-    locked_since: Option<Instant>,
+    locked_since: Option<Stopwatch>,
     /// First words of the statement.
     statement: String,
     /// The statement exceeded its limit.
@@ -84,7 +85,7 @@ impl Waiting {
             patience: ReadPatience::Endless,
             looks: 0,
             is_told: false,
-            heard: Instant::now(),
+            heard: Stopwatch::start(),
             locked_since: None,
             statement: String::new(),
             is_given_up: false,
@@ -104,7 +105,7 @@ impl Waiting {
             StatementLimit::Within(limit) => ReadPatience::of(Some(limit)),
             StatementLimit::WhileServerAnswers(limit) => ReadPatience::Silence(StatementLimit::look(limit)),
         };
-        self.heard = Instant::now();
+        self.heard = Stopwatch::start();
         self.locked_since = None;
         (self.looks, self.is_told) = (0, false);
         self.statement = first_words(sql);
@@ -120,7 +121,7 @@ impl Waiting {
 
     /// Limit of a look: the statement's answer waits for its end, so a look that only tells the user is short.
     fn look_limit(&self, limit: Duration) -> Duration {
-        let is_early = self.tell.is_some() && self.heard.elapsed() < limit / 2;
+        let is_early = self.tell.is_some() && self.heard.passed() < limit / 2;
         if is_early { LOOK_EARLY.min(StatementLimit::look(limit)) } else { StatementLimit::look(limit) }
     }
 
@@ -128,7 +129,7 @@ impl Waiting {
     fn next_look(&self) -> Duration {
         let apart = TOLD_AFTER.saturating_mul(1 << self.looks.min(LOOK_DOUBLINGS)).min(LOOK_MAX);
         let until_limit = self.lock_limit.map(|LockWaitLimit { limit, .. }| match self.locked_since {
-            Some(since) => limit.saturating_sub(since.elapsed()),
+            Some(since) => since.left_of(limit),
             None => limit,
         });
         until_limit.map_or(apart, |left| left.min(apart)).max(LOOK_MIN)
@@ -151,7 +152,7 @@ impl Waiting {
     /// The server has sent data.
     pub(super) fn is_heard(&mut self) {
         if self.tell.is_some() || matches!(self.limit, StatementLimit::WhileServerAnswers(_)) {
-            self.heard = Instant::now();
+            self.heard = Stopwatch::start();
         }
     }
 }
@@ -231,7 +232,7 @@ impl Session {
     fn look_at_server(&mut self, limit: Duration) -> Result<(), ConnectError> {
         let look = self.ask_elsewhere(self.waiting.look_limit(limit));
         if let Look::Silent = look {
-            let is_too_long = Instant::now().duration_since(self.waiting.heard) >= limit;
+            let is_too_long = self.waiting.heard.passed() >= limit;
             return if is_too_long { Err(self.give_up(limit, SILENT, LIMIT_SETTING)) } else { Ok(()) };
         }
         self.judge(look, limit)
@@ -263,8 +264,7 @@ impl Session {
             Look::AtWork => None,
             Look::Locked(wait) => Some(wait),
         };
-        let now = Instant::now();
-        self.waiting.heard = now;
+        self.waiting.heard = Stopwatch::start();
         let Some(wait) = wait else {
             self.waiting.locked_since = None;
             return Ok(());
@@ -273,7 +273,7 @@ impl Session {
         let usual = LockWaitLimit { limit, setting: LIMIT_SETTING };
         let shorter = self.waiting.lock_limit.filter(|lock_limit| lock_limit.limit < limit);
         let LockWaitLimit { limit, setting } = shorter.unwrap_or(usual);
-        if now.duration_since(since) < limit {
+        if since.passed() < limit {
             self.waiting.tell(&wait);
             return Ok(());
         }

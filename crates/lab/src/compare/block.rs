@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use connect::quote::literal;
-use connect::{ConnectError, Session, SqlState, Target};
+use connect::{ConnectError, Session, SqlState, Stopwatch, Target};
 use engine::{AbortCause, End, Limit, Outcome, Progress, Tracer, WorkerIntro};
 use observe::LoadCpu;
 use run::{Control, Event, Load, RunError, Runner, VacuumEvent};
@@ -20,7 +20,6 @@ use stats::{Completions, Interval, Timestamp};
 
 use super::state::BlockLengths;
 use crate::event::Listener;
-use crate::stopwatch::Stopwatch;
 use crate::trial::with_advice;
 
 const NANOS_PER_SECOND: f64 = 1e9;

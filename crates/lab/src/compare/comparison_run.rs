@@ -1,6 +1,7 @@
 //! The run of a comparison: pairs of blocks until the result is clear or the time is over. docs/comparing.md explains
 //! the draws and the stopping rule.
 
+use connect::Stopwatch;
 use experiment::counted;
 use results::{Checkpoints, ComparedBlock, ComparedPair, ComparisonStatus, DrawnAnew};
 use run::RunError;
@@ -16,7 +17,6 @@ use super::state::{CompareOptions, ComparisonRun};
 use super::time_plan::{SequencePlan, ServerStarts};
 use crate::event::{ComparisonEvent, Event};
 use crate::schema_change::SchemaCost;
-use crate::stopwatch::Stopwatch;
 
 /// Error probability of the decisive metric, and of the others together.
 pub(super) const ERROR_RATE: f64 = 0.05;

@@ -2,13 +2,14 @@
 //! connection can set. Otherwise two servers run at the same time and are recreated several times, because each start
 //! and load has random effects on performance.
 
+use connect::Stopwatch;
 use std::collections::BTreeSet;
 use std::io;
 
 use connect::{Password, Patience, Target};
 use experiment::{Cell, Comparable, Configuration, SessionSettings, setup_s};
 use results::DrawnAnew;
-use run::{Circumstances, Control, RunError, StorePlaces, fresh_seed};
+use run::{Circumstances, Control, RunError, RunRequest, Runner, StorePlaces, fresh_seed};
 
 use super::block::{BlockResult, BlockStart, Side};
 use super::server_set::ServerSet;
@@ -17,7 +18,6 @@ use super::time_plan::ServerStarts;
 use crate::event::Listener;
 use crate::schema_change::SchemaCost;
 use crate::session_options::{refused_by_server, with_settings};
-use crate::stopwatch::Stopwatch;
 use crate::trial;
 
 /// The servers of both sides.
@@ -205,8 +205,11 @@ impl<'a> Layout<'a> {
         // Like a trial, a block ends if its server stops responding.
         let circumstances =
             Circumstances { silence_limit: Some(trial::SILENCE_LIMIT), ..Circumstances::default() };
-        let runner =
-            trial::runner(&self.cells[at], self.seed, target.clone(), Vec::new())?.under(circumstances);
+        let request = RunRequest {
+            in_turns: true,
+            ..trial::request(&self.cells[at], self.seed, target.clone(), Vec::new())?
+        };
+        let runner = Runner::new(request)?.under(circumstances);
         let is_in_place = self.cells[at].configuration.server.in_place;
         Side::prepare(runner, target, control, &mark, is_in_place, self.listener, self.control)
     }

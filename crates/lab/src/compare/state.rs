@@ -2,13 +2,13 @@
 //! record.
 
 use connect::Patience;
+use connect::Stopwatch;
 use results::{Checkpoints, ComparedMetric, ComparedPair, ComparisonStatus, MetricFinding};
 use stats::comparison::{Block, Comparison, Pair};
 use stats::goals::GoalMeter;
 
 use super::latencies::{Latencies, Mix};
 use crate::schema_change::SchemaCost;
-use crate::stopwatch::Stopwatch;
 
 /// Times of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -18,7 +18,6 @@ pub mod scripts;
 pub(crate) mod sql_file;
 pub mod sql_names;
 pub mod standard;
-pub mod stopwatch;
 pub mod table_name;
 pub mod text_table;
 pub mod unsupported;

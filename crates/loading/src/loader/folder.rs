@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use connect::quote::literal;
-use connect::{Session, Target};
+use connect::{Session, Stopwatch, Target};
 use datagen::Source;
 use stats::Scale;
 
@@ -23,7 +23,6 @@ use crate::contract::query_files;
 use crate::contract::scripts::{PerMinute, Script};
 use crate::contract::sql_file::SqlFile;
 use crate::contract::standard::Standard;
-use crate::contract::stopwatch::Stopwatch;
 use crate::contract::table_name::TableName;
 use crate::contract::unsupported::{
     NOT_GENERATED, ROWS_OF_SCALE, check_layout, check_parameters, refuse, unsupported,
@@ -203,7 +202,7 @@ impl Folder {
                 marks.and_then(|marks| guard.execute_own(session, &marks))
             };
             done.and(marked)?;
-            let time = StepTime { name: step.name.clone(), took: stopwatch.read() };
+            let time = StepTime { name: step.name.clone(), took: stopwatch.passed() };
             tell(progress, InitProgress::Finished(&time))?;
             report.steps.push(time);
         }

@@ -8,14 +8,10 @@ use pgmeter_results::{Calibration, EventLoopName, Host, Level, UtcTime};
 
 fn host() -> Host {
     Host {
-        hostname: "bench1".to_owned(),
-        os: None,
-        kernel: "Linux 6.12.0 x86_64".to_owned(),
         cpu_model: Some("AMD EPYC 9654".to_owned()),
         cpu_count: Some(192),
         cpu_available: Some(4),
-        cpus_allowed: None,
-        memory_bytes: None,
+        ..testkit::records::host()
     }
 }
 

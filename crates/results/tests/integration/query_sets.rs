@@ -28,14 +28,9 @@ fn record(label: Option<&str>) -> StepsRecord {
         ..StepResult::new(name.to_owned(), Some("SELECT 1".into()))
     };
     StepsRecord {
-        schema_version: STEPS_SCHEMA_VERSION,
-        pgmeter_version: "0.1.0".to_owned(),
-        pgmeter_build: pgmeter_results::PgmeterBuild::Release,
         annotation: Annotation { label: label.map(|label| label.parse().expect("a label")), note: None },
-        status: Status::Complete,
         started_at: run.started_at,
         connection: run.plan.connection,
-        variables: [].into(),
         environment: run.environment,
         query_set: Some(QuerySetPlan {
             workload: "tiny".to_owned(),
@@ -64,7 +59,7 @@ fn record(label: Option<&str>) -> StepsRecord {
             duration_us: 5_002_000,
             order: ["q1", "q2"].map(str::to_owned).into(),
         }],
-        notes: Vec::new(),
+        ..testkit::records::steps()
     }
 }
 

@@ -23,15 +23,11 @@ const PASSWORD: &str = "hunter2";
 
 fn script(name: &str) -> Script {
     Script {
-        name: name.to_owned(),
         description: format!("<builtin: {name}>"),
         builtin: true,
-        target: None,
         text: "SELECT 1;\n".to_owned(),
-        sha256: None,
-        masked: false,
-        weight: 1,
         contention: Some(Contention { command: 8, factor: 1, variable: Some("scale".to_owned()) }),
+        ..testkit::records::script(name, 1)
     }
 }
 
@@ -41,30 +37,22 @@ fn connection(host: &str) -> Connection {
 
 fn plan() -> Plan {
     Plan {
-        workload: Some("tpcb".to_owned()),
         notice: Some("Its results are not TPC results.".into()),
         standard: Some("TPC-B 2.0".into()),
         per_minute: Some(PerMinute { script: "select-only".to_owned(), label: "an example".into() }),
         scripts: vec![script("tpcb-like"), script("select-only")],
         clients: 8,
         workers: 2,
-        machines: 1,
         protocol: Protocol::Prepared,
-        result_format: ResultFormat::Text,
-        parse_results: false,
         limit: Limit::Duration(Duration::from_secs(10)),
         warmup_s: 2.0,
         until: Some(0.01),
         goals: vec!["script=select-only: p99 < 20ms".parse().expect("a goal")],
         stop_on_miss: true,
         rate_tps: Some(1500.0),
-        latency_limit_us: None,
         max_tries: Some(3),
         reconnect: true,
-        on_disconnect: stats::OnDisconnect::Abort,
-        reconnect_policy: None,
         response_timeout_s: Some(2.5),
-        continue_on_error: false,
         seed: u64::MAX,
         connection: connection("/tmp/pgmeter"),
         targets: vec![Target { name: "replica".to_owned(), connection: connection("db2") }],
@@ -85,6 +73,7 @@ fn plan() -> Plan {
         variables: [("scale".to_owned(), "10".to_owned())].into(),
         relative: [("clients".to_owned(), "2/core".to_owned())].into(),
         command_line: Some("pgmeter bench --random-seed 18446744073709551615 -c 8".into()),
+        ..testkit::records::plan()
     }
 }
 

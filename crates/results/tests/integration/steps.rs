@@ -25,24 +25,17 @@ fn record() -> StepsRecord {
     let cancelled =
         StepTime { duration_us: 60_000_000, measured_us: 30_000_123, limited: true, ..StepTime::default() };
     StepsRecord {
-        schema_version: STEPS_SCHEMA_VERSION,
-        pgmeter_version: "0.1.0".to_owned(),
-        pgmeter_build: pgmeter_results::PgmeterBuild::Release,
-        annotation: pgmeter_results::Annotation::default(),
-        status: Status::Complete,
         started_at: run.started_at,
         connection: run.plan.connection,
         variables: [("rows".to_owned(), "10".into())].into(),
         environment: run.environment,
-        query_set: None,
-        streams: Vec::new(),
         steps: vec![StepResult {
             limit_us: Some(30_000_000),
             at_limit_us: Some(60_000_000),
             times: vec![done, cancelled],
             ..StepResult::new("update".to_owned(), Some("UPDATE t SET id = id".into()))
         }],
-        notes: Vec::new(),
+        ..testkit::records::steps()
     }
 }
 

@@ -8,10 +8,10 @@ use engine::{Limit, Outcome, Plan, Progress, StopRequest};
 use super::exchange::State;
 use super::leading::{Leading, RankAbout};
 use super::order::Order;
-use crate::circumstances::Tracers;
 use crate::control::Control;
 use crate::error::RunError;
 use crate::spec::RunSpec;
+use crate::spec::circumstances::Tracers;
 
 /// Time for all ranks to say who they are; the exchange gives up earlier.
 const INTRODUCTION_LIMIT: Duration = Duration::from_secs(90);

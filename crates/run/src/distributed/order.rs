@@ -7,10 +7,8 @@ use connect::Target;
 use engine::Plan;
 use serde::{Deserialize, Serialize};
 
-use crate::copy_files::Digest;
-use crate::error::RunError;
-use crate::load_watch::Watch;
-use crate::scripts::{ScriptText, Scripts};
+use crate::spec::copy_files::Digest;
+use crate::spec::scripts::{ScriptText, Scripts};
 use crate::spec::{RunSpec, Vacuum};
 
 /// A run for the other ranks.
@@ -45,9 +43,6 @@ pub(super) struct OrderedScript {
 impl Order {
     /// The order for a run that rank 0 has resolved, with its seed and scale in the specification. The clients connect to
     /// `clients` under the application name.
-    ///
-    /// # Errors
-    /// The run cannot be distributed.
     pub(crate) fn of(
         spec: RunSpec,
         machines: usize,
@@ -55,8 +50,7 @@ impl Order {
         application_name: Option<String>,
         targets: &[(String, Target)],
         scripts: &Scripts,
-    ) -> Result<Order, RunError> {
-        refuse_what_one_machine_does(&spec)?;
+    ) -> Order {
         let spec = RunSpec {
             workload: None,
             scripts: Vec::new(),
@@ -71,7 +65,7 @@ impl Order {
             ..spec
         };
         let connection = |(name, target): &(String, Target)| (name.clone(), target.connection_string());
-        Ok(Order {
+        Order {
             machines,
             spec,
             connection: clients.connection_string(),
@@ -79,7 +73,7 @@ impl Order {
             targets: targets.iter().map(connection).collect(),
             scripts: scripts.texts.iter().map(OrderedScript::of).collect(),
             files: scripts.digests(),
-        })
+        }
     }
 
     /// Number of ranks that take part.
@@ -110,21 +104,6 @@ impl OrderedScript {
     }
 }
 
-/// Refuses options that need all clients in one process.
-fn refuse_what_one_machine_does(spec: &RunSpec) -> Result<(), RunError> {
-    if spec.verify {
-        let reason = "--verify is not possible on several machines, because each would have a journal of its own: use \
-                      --machines 1";
-        return Err(RunError::Usage(reason.to_owned()));
-    }
-    if Watch::new(spec).is_some() {
-        let reason = "--max-lag, --max-waiting-locks, --pause-when and --stop-when are not possible on several machines, \
-                      because a pause would not reach the others in time: use --machines 1";
-        return Err(RunError::Usage(reason.to_owned()));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use connect::{Environment, Overrides};
@@ -143,7 +122,7 @@ mod tests {
         let spec = RunSpec { clients: 8, check: true, seed: Some(7), ..RunSpec::default() };
         let clients = resolve("host=a password=hidden1 user=bob");
         let targets = [("reader".to_owned(), resolve("postgresql://bob:hidden2@b/app?sslpassword=hidden3"))];
-        let order = Order::of(spec, 4, &clients, None, &targets, &scripts).unwrap();
+        let order = Order::of(spec, 4, &clients, None, &targets, &scripts);
         let json = serde_json::to_string(&order).unwrap();
         assert!(!json.contains("hidden"), "{json}");
         let read: Order = serde_json::from_str(&json).unwrap();
@@ -157,16 +136,5 @@ mod tests {
         );
         let script = read.scripts.into_iter().next().unwrap().into_text();
         assert_eq!((script.text, script.weight, script.name.as_str()), (text, 3, "s.sql"));
-    }
-
-    #[test]
-    fn what_one_machine_does_is_refused() {
-        let spec = RunSpec { pause_when: Some("select true".to_owned()), ..RunSpec::default() };
-        let refused = refuse_what_one_machine_does(&spec).unwrap_err().to_string();
-        assert!(refused.contains("--pause-when") && refused.contains("--machines 1"), "{refused}");
-        let spec = RunSpec { verify: true, ..RunSpec::default() };
-        assert!(
-            refuse_what_one_machine_does(&spec).unwrap_err().to_string().contains("--verify is not possible")
-        );
     }
 }

@@ -13,14 +13,14 @@ use super::exchange::{END_BY_RANK_0, Exchange};
 use super::message::Report;
 use super::order::Order;
 use super::timing::sleep_until;
-use crate::circumstances::Circumstances;
 use crate::control::Control;
-use crate::descriptors::provide_descriptors;
 use crate::error::RunError;
-use crate::request::RunRequest;
-use crate::runner::Runner;
-use crate::scripts::Scripts;
+use crate::plan::descriptors::provide_descriptors;
+use crate::plan::runner::Runner;
 use crate::spec::RunSpec;
+use crate::spec::circumstances::Circumstances;
+use crate::spec::request::RunRequest;
+use crate::spec::scripts::Scripts;
 
 /// Interval at which waiting for orders looks at the state.
 const LOOK: Duration = Duration::from_millis(100);
@@ -104,7 +104,12 @@ fn plan(order: Order, control: &Control) -> Result<Plan, RunError> {
     let circumstances = Circumstances { asks_settings: false, ..Circumstances::default() };
     // They are in the order of rank 0, which has resolved them.
     let spec = RunSpec { targets: Vec::new(), ..order.spec };
-    let request = RunRequest { others: targets, scripts: Some(scripts), ..RunRequest::on(target, spec) };
+    let request = RunRequest {
+        others: targets,
+        scripts: Some(scripts),
+        in_turns: true,
+        ..RunRequest::on(target, spec)
+    };
     Ok(Runner::new(request)?.under(circumstances).load(control, &mut |_| ())?.plan)
 }
 

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use pgmeter_run::{
-    ActionKind, ActionSpec, Control, ExitStatus, RunRequest, RunSpec, Runner, ScriptSource, ScriptSpec,
-    TargetSpec,
+    ActionKind, ActionSpec, ExitStatus, RunRequest, RunSpec, Runner, ScriptSource, ScriptSpec, TargetSpec,
 };
 use stats::OnDisconnect;
 use stats::load::ResultFormat;
@@ -44,29 +43,29 @@ fn scripts_that_cannot_run() {
     assert_refused(RunSpec { scripts: vec![missing], ..spec("") }, &["/nowhere/a.sql"]);
     assert_refused(spec("\\if 1\nSELECT 1;"), &["one", "\\if"]);
     assert_refused(spec("SELECT :undefined_one;"), &["undefined_one", "one:1"]);
-    assert_refused(spec("\\target elsewhere\nSELECT 1;"), &["undefined target \"elsewhere\"", "--target"]);
+    assert_refused(spec("\\target elsewhere\nSELECT 1;"), &["undefined target \"elsewhere\"", "TargetSpec"]);
     assert_refused(variables("v", "a\0b"), &["variable v", "zero byte"]);
 }
 
 #[test]
 fn targets_with_one_name() {
     let targets = vec![of_target("a"), of_target("a")];
-    assert_refused(RunSpec { targets, ..spec("SELECT 1;") }, &["--target a is specified twice"]);
+    assert_refused(RunSpec { targets, ..spec("SELECT 1;") }, &["the target a is specified twice"]);
 }
 
 #[test]
 fn options_that_contradict_each_other() {
     let binary = RunSpec { result_format: ResultFormat::Binary, ..spec("SELECT 1;") };
-    assert_refused(binary, &["--result-format binary", "-M extended or prepared"]);
+    assert_refused(binary, &["result_format: binary", "protocol: extended or prepared"]);
     let twice = RunSpec { reconnect: true, on_disconnect: OnDisconnect::Reconnect, ..spec("SELECT 1;") };
-    assert_refused(twice, &["--on-disconnect reconnect", "--connect"]);
+    assert_refused(twice, &["on_disconnect: reconnect", "with reconnect"]);
 }
 
 #[test]
 fn goals_that_this_load_cannot_have() {
     let with = |goal: &str| RunSpec { goals: vec![goal.parse().expect("a goal")], ..spec("SELECT 1;") };
-    assert_refused(with("late < 1%"), &["\"late < 1%\"", "(-L)", "over(20ms)"]);
-    assert_refused(with("skipped < 1%"), &["-R", "-L"]);
+    assert_refused(with("late < 1%"), &["\"late < 1%\"", "(latency_limit)", "over(20ms)"]);
+    assert_refused(with("skipped < 1%"), &["rate_tps", "latency_limit"]);
     assert_refused(with("script=other: p99 < 1s"), &["names a script that is not in the mix of \"one\""]);
     // A file is named with or without its folder and ending.
     let of_file = |goal: &str| RunSpec {
@@ -91,16 +90,17 @@ fn more_load_generators_than_there_are() {
 fn what_runs_in_turns_cannot_have() {
     let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
     let refused = |spec: RunSpec| {
-        let runner = Runner::new(RunRequest::on(target(&server), spec)).expect("bench could run it");
-        let loaded = runner.load(&Control::default(), &mut |_| ());
-        loaded.err().expect("it is refused").to_string()
+        let request = RunRequest { in_turns: true, ..RunRequest::on(target(&server), spec) };
+        Runner::new(request).err().expect("it is refused").to_string()
     };
     let at = Duration::from_secs(1);
     let actions = vec![ActionSpec { at, kind: ActionKind::Sql("SELECT 1".to_owned()) }];
-    assert!(refused(RunSpec { actions, ..spec("SELECT 1;") }).starts_with("actions cannot be combined"));
     assert!(
-        refused(RunSpec { verify: true, ..spec("SELECT 1;") }).starts_with("--verify cannot be combined")
+        refused(RunSpec { actions, ..spec("SELECT 1;") }).starts_with("actions is not possible in turns")
+    );
+    assert!(
+        refused(RunSpec { verify: true, ..spec("SELECT 1;") }).starts_with("verify is not possible in turns")
     );
     let pause_when = Some("SELECT false".to_owned());
-    assert!(refused(RunSpec { pause_when, ..spec("SELECT 1;") }).contains("--pause-when"));
+    assert!(refused(RunSpec { pause_when, ..spec("SELECT 1;") }).starts_with("pause_when"));
 }

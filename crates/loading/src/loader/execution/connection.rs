@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use connect::{
     Address, CancelKey, Closer, ConnectError, LockHolder, LockTry, LockWaits, LockingStatements, Patience,
-    ServerError, Session, SqlState, Target, Transport,
+    ServerError, Session, SqlState, Stopwatch, Target, Transport,
 };
 
 use super::journal::{self, Note};
@@ -23,7 +23,6 @@ use super::statement::LoadStatement;
 use crate::WorkloadError;
 use crate::contract::load::{begin_own, commit, connect_beside, failed};
 use crate::contract::marks;
-use crate::contract::stopwatch::Stopwatch;
 use crate::loader::protection::acting_on_all;
 use crate::loader::protection::dependents;
 use crate::loader::protection::foreign_objects::{
@@ -454,7 +453,7 @@ impl Connection<'_> {
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let stopwatch = Stopwatch::start();
         for pause_ms in PAUSES_MS {
-            if stopwatch.read() > RECONNECTING_MAX {
+            if stopwatch.passed() > RECONNECTING_MAX {
                 break;
             }
             for _ in 0..pause_ms.div_ceil(LOOK_MS) {

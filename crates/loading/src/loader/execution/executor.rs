@@ -8,13 +8,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use connect::{CancelRequest, Session};
+use connect::{CancelRequest, Session, Stopwatch};
 
 use super::connection::{Cancel, Connection, Event, Running, Sent, Shared};
 use super::plan::{Job, Plan, StepName};
 use crate::WorkloadError;
 use crate::contract::load::{InitProgress, Progress, ROWS_PER_PROGRESS, StepTime, tell};
-use crate::contract::stopwatch::Stopwatch;
 
 /// Interval at which the caller may stop if there is no progress to report.
 const TICK: Duration = Duration::from_millis(100);
@@ -201,7 +200,7 @@ impl Monitor<'_, '_> {
                     if self.halt.load(Ordering::Relaxed) {
                         let halting = halting.get_or_insert_with(Stopwatch::start);
                         cancel_all(cancels);
-                        if halting.read() > HALT_LIMIT {
+                        if halting.passed() > HALT_LIMIT {
                             close_all(cancels);
                         }
                     }
@@ -241,7 +240,7 @@ impl Monitor<'_, '_> {
                     .unwrap_or_else(|| RowProgress::new(Arc::clone(&table), total));
                 count.part_has(part, sent);
                 while let Some(done) = count.next() {
-                    let (elapsed, bytes) = (count.since.read(), count.sum.bytes);
+                    let (elapsed, bytes) = (count.since.passed(), count.sum.bytes);
                     self.say(InitProgress::Rows { table: &table, done, total, bytes, elapsed })?;
                 }
                 self.count = Some(count);
@@ -325,7 +324,7 @@ fn take_jobs(connection: &mut Connection<'_>, queue: &Queue<'_>) -> Result<(), W
 /// An error if the server has accepted no row of a table for so long.
 fn check_rows(cancels: &[Cancel], limit: Duration) -> Result<(), WorkloadError> {
     let mut loading = running(cancels).into_iter().filter_map(|running| running.loading);
-    let stopped = loading.find(|(_, since)| since.read() > limit);
+    let stopped = loading.find(|(_, since)| since.passed() > limit);
     stopped.map_or(Ok(()), |(table, _)| Err(WorkloadError::RowsLimit { relation: table.to_string(), limit }))
 }
 

@@ -6,7 +6,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use connect::{Session, Target};
+use connect::{Session, Stopwatch, Target};
 
 use super::journal::{self, Note};
 use super::plan::{Job, Mode, Part, Plan, StepName, Task};
@@ -17,7 +17,6 @@ use super::table_set::{AfterRows, LoadTable, Purpose, TableSet};
 use super::{Execution, work};
 use crate::WorkloadError;
 use crate::contract::load::{InitOptions, InitProgress, InitReport, Progress, StepTime, tell, with_locks};
-use crate::contract::stopwatch::Stopwatch;
 use crate::contract::table_name::TableName;
 use crate::loader::protection::concurrent_forms;
 use crate::loader::protection::foreign_objects::ForeignObjects;
@@ -91,7 +90,7 @@ fn load(
     let Some(preparation) = preparation::prepare(target, session, set, options, progress)? else {
         return Ok(report);
     };
-    let time = StepTime { name: "tables".to_owned(), took: stopwatch.read() };
+    let time = StepTime { name: "tables".to_owned(), took: stopwatch.passed() };
     tell(progress, InitProgress::Finished(&time))?;
     report.steps.push(time);
     let with_rows_again = again(session)?.map(|tables| TableSet { tables, ..set.clone() });

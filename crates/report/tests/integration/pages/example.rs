@@ -1,6 +1,5 @@
 //! Records to be shown: one with everything that a record can hold, made from a seed, and one with nothing.
 //! Not what is tested; shared by all tests beside it.
-//! Long because: each field of a record.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +103,6 @@ fn environment() -> Environment {
 }
 
 /// The example with everything in it.
-// Long because: each field of a record.
 pub fn full(example: &Example) -> Record {
     let mut draws = Draws(example.seed);
     let mut total = Distribution::new();
@@ -118,69 +116,40 @@ pub fn full(example: &Example) -> Record {
     add_unsuccessful(&mut intervals[0], &counts);
     let confidence = confidence(tps, response_us);
     let script = ScriptSummary {
-        name: "tpcb-like".to_owned(),
         tps,
-        counts,
-        response_us,
-        service_us: response_us,
-        all_us: None,
         confidence,
-        traffic_per_transaction: None,
         commands: commands(succeeded, example.median_us),
+        ..script_summary("tpcb-like", counts, response_us)
     };
+    let base = record();
     Record {
-        schema_version: SCHEMA_VERSION,
-        pgmeter_version: "0.1.0".to_owned(),
-        pgmeter_build: PgmeterBuild::Release,
-        annotation: Annotation::default(),
-        status: Status::Complete,
-        started_at: UtcTime::from_unix_millis(1_795_262_581_250),
         plan: plan(duration_s),
         environment: environment(),
         tables: Tables { scale: Some(100.into()), partition_method: None, partitions: Some(0) },
-        relations: None,
         connection_time_s: Some(0.016),
         summary: Summary {
             duration_s,
-            tail_s: 0.0,
             elapsed_s: duration_s + 0.02,
             tps,
             counts,
             response_us,
             service_us: response_us,
-            lag_us: None,
-            late_or_skipped_share: None,
             other_endings: other_endings(response_us),
-            stalls: None,
-            response_with_stalls_us: None,
-            connecting: None,
             client_cpu_us_per_transaction: Some(38.2),
             generator: Some(generator()),
-            ranks: Vec::new(),
             confidence,
             steady_state: Some(steady()),
-            until_reached: None,
-            service_level: None,
-            errors: None,
-            goals: Vec::new(),
-            goal_stop: None,
-            pauses: None,
-            watch_stop: None,
-            outages: None,
-            traffic_per_transaction: None,
-            actions: Vec::new(),
-            pooler: None,
-            rules: Vec::new(),
             scripts: vec![script],
+            ..base.summary
         },
         intervals,
         observation: Some(observation(example)),
-        verification: None,
         warnings: vec![
             Warning::ClientUsesCpu { client_share: 0.31 },
             Warning::OtherPrograms { others_share: 0.2 },
             Warning::Maintenance { checkpoints: 2, autovacuums: 0 },
         ],
+        ..base
     }
 }
 
@@ -316,40 +285,18 @@ fn commands(transactions: u64, median_us: f64) -> Vec<CommandSummary> {
 
 fn plan(duration_s: f64) -> Plan {
     Plan {
-        workload: Some("tpcb".to_owned()),
-        notice: None,
-        per_minute: None,
-        standard: None,
         scripts: vec![Script {
-            name: "tpcb-like".to_owned(),
             description: "<builtin: TPC-B (sort of)>".to_owned(),
             builtin: true,
-            target: None,
             text: "BEGIN;\nEND;\n".to_owned(),
-            sha256: None,
-            masked: false,
-            weight: 1,
-            contention: None,
+            ..script("tpcb-like", 1)
         }],
         clients: 8,
         workers: 2,
-        machines: 1,
         protocol: Protocol::Prepared,
-        result_format: ResultFormat::Text,
-        parse_results: false,
         limit: Limit::Duration(std::time::Duration::from_secs_f64(duration_s)),
         warmup_s: 5.0,
-        until: None,
-        goals: Vec::new(),
-        stop_on_miss: false,
-        rate_tps: None,
-        latency_limit_us: None,
         max_tries: Some(3),
-        reconnect: false,
-        on_disconnect: stats::OnDisconnect::Abort,
-        reconnect_policy: None,
-        response_timeout_s: None,
-        continue_on_error: false,
         seed: 42,
         connection: Connection {
             host: "/run/postgresql".into(),
@@ -357,12 +304,8 @@ fn plan(duration_s: f64) -> Plan {
             user: "bench".into(),
             database: "bench".into(),
         },
-        targets: Vec::new(),
-        actions: Vec::new(),
-        watch: None,
-        relative: [].into(),
-        command_line: None,
         variables: [("scale".to_owned(), "100".to_owned())].into(),
+        ..testkit::records::plan()
     }
 }
 

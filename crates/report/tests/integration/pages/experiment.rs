@@ -546,19 +546,10 @@ fn stored_steps() -> StoredExperiment {
         };
         let plan = ran.plan.expect("it was asked for");
         trial.steps = Some(StepsRecord {
-            schema_version: results::STEPS_SCHEMA_VERSION,
-            pgmeter_version: "0.1.0".to_owned(),
-            pgmeter_build: results::PgmeterBuild::Release,
-            status: results::Status::Complete,
-            started_at: results::UtcTime::from_unix_millis(1_795_262_581_250),
             connection: plan.connection,
-            variables: BTreeMap::new(),
             environment: ran.environment.expect("it is known"),
-            query_set: None,
-            streams: Vec::new(),
             steps: vec![step("load", 2, false), step("query", 4 + number as u64, number % 2 == 1)],
-            annotation: Annotation::default(),
-            notes: Vec::new(),
+            ..testkit::records::steps()
         });
     }
     stored

@@ -99,14 +99,7 @@ pub fn record(set: &Set) -> StepsRecord {
     };
     let refresh_stream = (set.refreshes && set.streams > 1).then(|| stream(None));
     StepsRecord {
-        schema_version: results::STEPS_SCHEMA_VERSION,
-        pgmeter_version: "0.1.0".to_owned(),
-        pgmeter_build: results::PgmeterBuild::Release,
-        annotation: results::Annotation::default(),
-        status: results::Status::Complete,
-        started_at: UtcTime::from_unix_millis(1_795_262_581_250),
         connection: run.plan.connection,
-        variables: BTreeMap::new(),
         environment,
         query_set: Some(QuerySetPlan {
             workload: "tpch".to_owned(),
@@ -130,7 +123,7 @@ pub fn record(set: &Set) -> StepsRecord {
         }),
         steps,
         streams: (0..set.streams).map(|number| stream(Some(number))).chain(refresh_stream).collect(),
-        notes: Vec::new(),
+        ..testkit::records::steps()
     }
 }
 

@@ -116,17 +116,7 @@ fn mixed() -> Record {
         failures: Failures { other: 1, ..Failures::default() },
         ..Counts::default()
     };
-    let select = ScriptSummary {
-        name: "select-only".to_owned(),
-        tps: 11_091.0,
-        counts: failed,
-        response_us: Some(select_us()),
-        service_us: Some(select_us()),
-        all_us: None,
-        confidence: Confidence::default(),
-        traffic_per_transaction: None,
-        commands: Vec::new(),
-    };
+    let select = ScriptSummary { tps: 11_091.0, ..script_summary("select-only", failed, Some(select_us())) };
     record.summary.scripts = vec![tpcb, select];
     record.summary.counts = Counts { scheduled: 21_347, succeeded: 21_346, ..failed };
     record.summary.tps = 12_325.23;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use connect::{Row, Session};
+use connect::{Row, Session, Stopwatch};
 
 use super::Tpcb;
 use super::existing::oids_of_names;
@@ -14,7 +14,6 @@ use loading::contract::load::{
     InitOptions, InitProgress, Progress, failed, query_catalogs, tell, with_locks,
 };
 use loading::contract::sql_names;
-use loading::contract::stopwatch::Stopwatch;
 use loading::contract::workload::Workload;
 use loading::loader::protection::dependents::{self, Dependent};
 use loading::loader::protection::existing_tables::{self, Child};
@@ -147,7 +146,7 @@ impl PgbenchObstacles {
             let done = locking.execute_in_transaction(session, &statements);
             done.map_err(|failure| failed(&drop)(*failure.error))
         })?;
-        Ok(Replaced { steps: 1 + usize::from(creates), took: stopwatch.read() })
+        Ok(Replaced { steps: 1 + usize::from(creates), took: stopwatch.passed() })
     }
 
     /// The statements that drop views and other relations that are not tables.

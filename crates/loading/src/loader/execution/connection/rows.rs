@@ -6,12 +6,11 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use connect::ConnectError;
+use connect::{ConnectError, Stopwatch};
 
 use super::{Cancel, Connection, Event, Sent};
 use crate::WorkloadError;
 use crate::contract::load::ROWS_PER_PROGRESS;
-use crate::contract::stopwatch::Stopwatch;
 use crate::loader::execution::copy::{copy_statement, is_ordinary, server_error};
 use crate::loader::execution::journal::{self, Note};
 use crate::loader::execution::judged::{self, Judge, Outcome};

@@ -1,0 +1,78 @@
+//! The goals of a run: whether they fit its load, before it starts, and the meter that evaluates them. `stats` has the
+//! goals themselves; the runner calls this.
+
+use engine::Limit;
+use stats::goals::{Goal, GoalFigure, GoalMeter, LatencyKind};
+
+use super::RunToCheck;
+use crate::error::RunError;
+use crate::spec::RunSpec;
+use crate::spec::scripts::Scripts;
+
+/// Checks that each goal is about a script of the mix and a figure that the load has.
+pub(super) fn check(run: &RunToCheck<'_>) -> Result<(), RunError> {
+    run.spec.goals.iter().try_for_each(|goal| check_goal(goal, run)).map_err(RunError::Usage)
+}
+
+fn check_goal(goal: &Goal, run: &RunToCheck<'_>) -> Result<(), String> {
+    let (has_rate, has_limit) = (run.spec.rate_tps.is_some(), run.spec.latency_limit.is_some());
+    let (rate, limit) = (run.surface.name("rate"), run.surface.name("latency_limit"));
+    let missing = match goal.figure {
+        GoalFigure::Late if !has_limit => Some(format!(
+            "transactions can be late only with a latency limit ({limit}): write over(20ms) instead"
+        )),
+        GoalFigure::Skipped if !has_rate || !has_limit => {
+            Some(format!("transactions are skipped only with a rate ({rate}) and a latency limit ({limit})"))
+        }
+        figure if figure.latency() == Some(LatencyKind::Lag) && !has_rate => {
+            Some(format!("transactions can start later than scheduled only with a rate ({rate})"))
+        }
+        _ => None,
+    };
+    if let Some(missing) = missing {
+        return Err(format!("the goal \"{goal}\" does not apply to this load: {missing}"));
+    }
+    let (Some(name), Some(scripts)) = (&goal.script, run.scripts) else { return Ok(()) };
+    if script(name, scripts).is_some() {
+        return Ok(());
+    }
+    let known: Vec<_> = scripts.texts.iter().map(|text| format!("\"{}\"", text.name)).collect();
+    Err(format!("the goal \"{goal}\" names a script that is not in the mix of {}", known.join(", ")))
+}
+
+/// Index of the script with this name: as in reports, or a file's name without directory or ending.
+fn script(name: &str, scripts: &Scripts) -> Option<usize> {
+    let names = || scripts.texts.iter().map(|text| text.name.as_str());
+    let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let is_stem = |path: &str| file(path).rsplit_once('.').is_some_and(|(stem, _)| stem == name);
+    names()
+        .position(|known| known == name)
+        .or_else(|| names().position(|known| file(known) == name))
+        .or_else(|| names().position(is_stem))
+}
+
+/// A meter of the goals that never ends a run.
+pub(crate) fn passive_meter(spec: &RunSpec, scripts: &Scripts) -> GoalMeter {
+    let goals = spec.goals.iter().map(|goal| {
+        let of_script = goal.script.as_ref().and_then(|name| script(name, scripts));
+        (goal.clone(), of_script)
+    });
+    GoalMeter::new(goals).of_rate(spec.rate_tps)
+}
+
+/// The meter of the run's goals.
+pub(crate) fn meter(spec: &RunSpec, scripts: &Scripts) -> GoalMeter {
+    let meter = passive_meter(spec, scripts);
+    if !spec.stop_on_miss {
+        return meter;
+    }
+    match (spec.limit, spec.rate_tps) {
+        (Limit::TransactionsPerClient(each), _) => {
+            meter.stopping().of_transactions(each.saturating_mul(u64::from(spec.clients)))
+        }
+        (Limit::Duration(duration), Some(rate_tps)) => {
+            meter.stopping().of_arrivals(rate_tps, duration.as_secs_f64())
+        }
+        (Limit::Duration(_), None) => meter.stopping(),
+    }
+}
