@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pgmeter_results::{
     Annotation, AnswerCheck, Entry, EntryId, EntryKind, Found, ImportTotals, ListFilter, QuerySetPlan,
-    Record, STEPS_SCHEMA_VERSION, Status, StepResult, StepTime, StepsRecord, Store, StreamResult, find_entry,
+    Record, Status, StepResult, StepTime, StepsRecord, Store, StreamResult, find_entry,
 };
 use rusqlite::Connection;
 

@@ -10,9 +10,9 @@ use pgmeter_results::{
     Conditions, Connecting, Connection, ConnectionInUse, Contention, Disk, DiskHolds, Environment, EventLoop,
     EventLoopName, Fault, FaultKind, FlushTime, Host, IndexState, Interval, Introspection, Latency, Level,
     Limit, LoadWatch, Measured, Missing, Observation, ObserveLevel, PartitionMethod, PerMinute,
-    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, RelationKind, ResultFormat,
-    ResultsError, Script, ServerFacts, Status, TableState, Tables, TablesAt, Target, TlsInUse,
-    TransportInUse, UtcTime, Warning, Work,
+    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, RelationKind, ResultsError,
+    Script, ServerFacts, Status, TableState, Tables, TablesAt, Target, TlsInUse, TransportInUse, UtcTime,
+    Warning, Work,
 };
 use stats::{
     CommandTable, Completions, Distribution, Ending, Failure, Gaps, Recorder, Sample, Summary, Timestamp,

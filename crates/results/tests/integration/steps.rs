@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use pgmeter_results::{
-    PlannedTrial, Record, STEPS_SCHEMA_VERSION, Status, StepBuffers, StepResult, StepTime, StepsRecord,
-    Store, TrialStatus,
+    PlannedTrial, Record, StepBuffers, StepResult, StepTime, StepsRecord, Store, TrialStatus,
 };
 use serde_json::json;
 

@@ -5,6 +5,8 @@ use crate::spec::RunSpec;
 use crate::spec::options::{RunOption, Value, option};
 use crate::spec::surface::Surface;
 
+use Relation::{Excludes, Requires};
+
 /// A rule about options.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
@@ -50,50 +52,26 @@ pub struct Setting {
 
 /// All rules.
 pub const RULES: [Rule; 8] = [
-    Rule {
-        holds: RuleScope::Written,
-        ..rule(any("duration"), Relation::Excludes, &[any("transactions")], "both end the trial")
-    },
-    Rule {
-        holds: RuleScope::Written,
-        ..rule(
-            any("vacuum_all"),
-            Relation::Excludes,
-            &[any("no_vacuum")],
-            "both say which tables are vacuumed",
-        )
-    },
-    Rule {
-        holds: RuleScope::Written,
-        ..rule(
-            any("reconnect_policy"),
-            Relation::Requires,
-            &[any("on_disconnect")],
-            "clients that have lost their connections are aborted otherwise",
-        )
-    },
-    rule(
-        any("until"),
-        Relation::Requires,
-        &[any("duration")],
-        "only a measurement with a length can end early",
-    ),
-    rule(any("stop_on_miss"), Relation::Requires, &[any("goal")], "there is nothing to miss otherwise"),
-    rule(
-        Setting { option: "result_format", values: &["binary"] },
-        Relation::Requires,
-        &[Setting { option: "protocol", values: &["extended", "prepared"] }],
+    words(any("duration"), Excludes, &[any("transactions")], "both end the trial"),
+    words(any("vacuum_all"), Excludes, &[any("no_vacuum")], "both say which tables are vacuumed"),
+    words(any("reconnect_policy"), Requires, &[any("on_disconnect")], "clients are aborted otherwise"),
+    values(any("until"), Requires, &[any("duration")], "only a measurement with a length can end early"),
+    values(any("stop_on_miss"), Requires, &[any("goal")], "there is nothing to miss otherwise"),
+    values(
+        with("result_format", &["binary"]),
+        Requires,
+        &[with("protocol", &["extended", "prepared"])],
         "the simple protocol has only text results",
     ),
-    rule(
-        Setting { option: "on_disconnect", values: &["reconnect"] },
-        Relation::Excludes,
+    values(
+        with("on_disconnect", &["reconnect"]),
+        Excludes,
         &[any("reconnect")],
         "that makes a new connection for each transaction; remove one of them",
     ),
-    rule(
-        Setting { option: "max_tries", values: &["0"] },
-        Relation::Requires,
+    values(
+        with("max_tries", &["0"]),
+        Requires,
         &[any("duration"), any("latency_limit")],
         "without a limit of tries, a transaction may never end",
     ),
@@ -119,22 +97,32 @@ pub const IMPOSSIBLE: [(&[&str], Situation, &str); 5] = [
 
 const WATCH: [&str; 4] = ["max_lag", "max_waiting_locks", "pause_when", "stop_when"];
 
-const fn any(option: &'static str) -> Setting {
-    Setting { option, values: &[] }
+type Settings = &'static [Setting];
+
+const fn with(option: &'static str, values: &'static [&'static str]) -> Setting {
+    Setting { option, values }
 }
 
-const fn rule(option: Setting, relation: Relation, others: &'static [Setting], reason: &'static str) -> Rule {
+const fn any(option: &'static str) -> Setting {
+    with(option, &[])
+}
+
+const fn values(option: Setting, relation: Relation, others: Settings, reason: &'static str) -> Rule {
     Rule { option, relation, others, reason, holds: RuleScope::Values }
+}
+
+const fn words(option: Setting, relation: Relation, others: Settings, reason: &'static str) -> Rule {
+    Rule { holds: RuleScope::Written, ..values(option, relation, others, reason) }
 }
 
 /// Options that cannot be written beside this one.
 pub fn excluded(name: &str) -> impl Iterator<Item = &'static str> {
-    beside(name, Relation::Excludes)
+    beside(name, Excludes)
 }
 
 /// Options that must be written beside this one.
 pub fn required(name: &str) -> impl Iterator<Item = &'static str> {
-    beside(name, Relation::Requires)
+    beside(name, Requires)
 }
 
 /// The other options of rules that the words alone can break.
@@ -171,13 +159,13 @@ pub(crate) fn impossible(spec: &RunSpec, situation: Situation, surface: Surface)
 impl Rule {
     fn is_broken(&self, spec: &RunSpec) -> bool {
         let is_fulfilled = self.others.iter().any(|other| other.is_set(spec));
-        self.option.is_set(spec) && is_fulfilled == (self.relation == Relation::Excludes)
+        self.option.is_set(spec) && is_fulfilled == (self.relation == Excludes)
     }
 
     /// The two options of which only one may be written in one place.
     #[must_use]
     pub fn exclusive(&self) -> Option<[&'static str; 2]> {
-        let is_it = self.relation == Relation::Excludes && self.holds == RuleScope::Written;
+        let is_it = self.relation == Excludes && self.holds == RuleScope::Written;
         self.others.first().filter(|_| is_it).map(|other| [self.option.option, other.option])
     }
 
@@ -187,8 +175,8 @@ impl Rule {
         let name = |setting: &Setting| surface.setting(setting.option, setting.values);
         let others = self.others.iter().map(name).collect::<Vec<_>>().join(" or ");
         let relation = match self.relation {
-            Relation::Excludes => "cannot be combined with",
-            Relation::Requires => "requires",
+            Excludes => "cannot be combined with",
+            Requires => "requires",
         };
         format!("{} {relation} {others}: {}", name(&self.option), self.reason)
     }

@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 
 use results::{
-    Annotation, BuildFingerprint, BusiestWorker, CalibrationUsed, Ceiling, CeilingBasis, CommandSummary,
-    CommandTimes, Conditions, Confidence, Connection, ConnectionInUse, Counts, Disk, DiskHolds, Drift,
-    DriftMeaning, EncodedDistribution, Environment, Estimate, Event, EventKind, EventLoop, EventLoopName,
-    Evidence, FlushSharing, FlushSource, Generator, HeldBack, Host, Interval, IntervalScript, LagSample,
-    Latency, Lateness, Limit, LimitedBy, LockEnd, Missing, Observation, ObserveLevel, ObserverCost,
-    OtherEndings, PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultFormat,
-    SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, ServerSample, ShareInterval, StandbyLag,
-    StatementCounters, Status, SteadyEvidence, SteadyMetric, SteadyState, Summary, Tables, TimesOfAll,
-    TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod, WaitShare, Waits, Warning, WorkerCondition,
+    BuildFingerprint, BusiestWorker, CalibrationUsed, Ceiling, CeilingBasis, CommandSummary, CommandTimes,
+    Conditions, Confidence, Connection, ConnectionInUse, Counts, Disk, DiskHolds, Drift, DriftMeaning,
+    EncodedDistribution, Environment, Estimate, Event, EventKind, EventLoop, EventLoopName, Evidence,
+    FlushSharing, FlushSource, Generator, HeldBack, Host, Interval, IntervalScript, LagSample, Latency,
+    Lateness, Limit, LimitedBy, LockEnd, Missing, Observation, ObserveLevel, ObserverCost, OtherEndings,
+    PerTransaction, Plan, ProcessorShares, Protocol, Record, Script, ScriptSummary, ServerFacts,
+    ServerSample, ShareInterval, StandbyLag, StatementCounters, Status, SteadyEvidence, SteadyMetric,
+    SteadyState, Summary, Tables, TimesOfAll, TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod,
+    WaitShare, Waits, Warning, WorkerCondition,
 };
 use stats::Distribution;
+use testkit::records::{record, script, script_summary};
 
 /// What a test changes in an example.
 pub struct Example {

@@ -1,11 +1,7 @@
 //! Query sets to be shown, made from figures: 22 queries, executed several times, on one server or another.
 //! Not what is tested; shared by the tests beside it.
 
-use std::collections::BTreeMap;
-
-use results::{
-    AnswerCheck, QuerySetPlan, StepBuffers, StepResult, StepTime, StepsRecord, StreamResult, UtcTime,
-};
+use results::{AnswerCheck, QuerySetPlan, StepBuffers, StepResult, StepTime, StepsRecord, StreamResult};
 
 use crate::pages::example::{self, Example};
 
