@@ -54,7 +54,16 @@ pub(crate) fn run(
     let output = arguments.output.output(terminal)?;
     let IsolationArguments { reads, clients, transactions, seed, .. } = *arguments;
     let (replicas, history) = (arguments.replicas.clone(), arguments.history.clone());
-    let options = IsolationOptions { level, reads, clients, transactions, seed, replicas, history };
+    let options = IsolationOptions {
+        level,
+        reads,
+        clients,
+        transactions,
+        seed,
+        replicas,
+        history,
+        create: config::create_output,
+    };
     drop(connect_asking(&mut target, signals)?);
     let bar = terminal.waiting(String::new());
     let report = ::isolation::verify(&target, &options, signals.stop(), &mut |text| bar.label(text));
