@@ -2,27 +2,42 @@
 //! is the program, `$D` the connection to its server, `$N` the connection to its null server and `$BENCH` a bench with
 //! the seed 7. Its standard output must be the same; so times are not in it.
 
-/// What is compared of the statements that the clients sent.
+/// What the seed determines of a case.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Statements {
-    /// The statements of each session in their order: each client has a fixed number of transactions.
-    Sequences,
-    /// Which statements there are, without their numbers.
-    Kinds,
+pub(super) enum Load {
+    /// Each client has a fixed number of transactions: all statements of each session in their order, and all counts.
+    Fixed,
+    /// Transactions that a rate schedules: their number, and which statements there are.
+    Arrivals,
+    /// As many transactions as the machine executes: which statements there are.
+    Timed,
+}
+
+impl Load {
+    /// Whether a line of a record depends on the seed alone.
+    pub(super) fn determines(self, line: &str) -> bool {
+        !line.contains(".summary.")
+            || self == Load::Fixed
+            || self == Load::Arrivals && line.contains(".counts.scheduled =")
+    }
 }
 
 pub(super) struct Case {
     pub(super) name: &'static str,
-    pub(super) statements: Statements,
+    pub(super) load: Load,
     pub(super) command: &'static str,
 }
 
 const fn fixed(name: &'static str, command: &'static str) -> Case {
-    Case { name, statements: Statements::Sequences, command }
+    Case { name, load: Load::Fixed, command }
+}
+
+const fn arrivals(name: &'static str, command: &'static str) -> Case {
+    Case { name, load: Load::Arrivals, command }
 }
 
 const fn timed(name: &'static str, command: &'static str) -> Case {
-    Case { name, statements: Statements::Kinds, command }
+    Case { name, load: Load::Timed, command }
 }
 
 pub(super) const FILES: [(&str, &str); 13] = [
@@ -81,29 +96,29 @@ pub(super) const FILES: [(&str, &str); 13] = [
 ];
 
 pub(super) const CASES: [Case; 33] = [
+    timed(
+        "drop-in, loading",
+        "$P pgbench -i -q -s 1 --partitions=3 -F 90 $D 2>/dev/null; $DIGEST pgbench_accounts",
+    ),
+    fixed("loading of the tables of pgbench", "$P init -s 1 -q $D 2>/dev/null; $DIGEST pgbench_accounts"),
     fixed(
         "drop-in, tpcb-like, its report and its log",
-        "$P pgbench -n -c 3 -j 2 -t 30 --random-seed=7 -r -l --log-prefix=one $D | sed -E 's/[0-9]+\\.[0-9]+/N/g; \
+        "$P pgbench -n -c 3 -j 2 -t 30 --random-seed=7 -r -l --log-prefix=one $D | sed -E 's/ +/ /g; s/[0-9]+\\.[0-9]+/N/g; \
          s/(latency|initial).*//'; cut -d' ' -f1,2,4 one.* | sort",
     ),
     fixed(
         "drop-in, scripts with weights, prepared",
-        "$P pgbench -n -f draws.sql@3 -b se@2 -N -M prepared -c 4 -t 25 --random-seed=9 -D x=5 $D | sed -E \
+        "$P pgbench -n -f draws.sql@3 -b se@2 -N -M prepared -c 4 -j 4 -t 25 --random-seed=9 -D x=5 $D | sed -E \
          's/[0-9]+\\.[0-9]+/N/g'",
-    ),
-    fixed(
-        "drop-in, loading",
-        "$P pgbench -i -q -s 1 --partitions=3 -F 90 $D 2>/dev/null; $DIGEST pgbench_accounts",
     ),
     fixed(
         "drop-in, failures in detail",
         "$P pgbench -n -f aborts.sql -c 1 -t 20 --random-seed=3 --continue-on-error --failures-detailed -r $D 2>/dev/null \
-         | sed -E 's/[0-9]+\\.[0-9]+/N/g'",
+         | sed -E 's/ +/ /g; s/[0-9]+\\.[0-9]+/N/g'",
     ),
-    fixed("loading of the tables of pgbench", "$P init -s 1 -q $D 2>/dev/null; $DIGEST pgbench_accounts"),
     fixed("bench without options", "$BENCH $D >/dev/null"),
     fixed("random functions", "$BENCH -f draws.sql -t 60 -c 2 $D >/dev/null"),
-    fixed("three scripts with weights", "$BENCH -b tpcb@1 -N -b select@4 -t 40 -c 3 -j 2 $D >/dev/null"),
+    fixed("three scripts with weights", "$BENCH -b tpcb@1 -N -b select@4 -t 40 -c 3 -j 3 $D >/dev/null"),
     fixed("select-only, prepared, many clients", "$BENCH -S -M prepared -c 16 -j 4 -t 10 $D >/dev/null"),
     fixed(
         "extended protocol, results in binary",
@@ -139,8 +154,8 @@ pub(super) const CASES: [Case; 33] = [
         "psql -Xqc 'DROP TABLE IF EXISTS written; CREATE TABLE written (n int)' \"$D\" 2>/dev/null; $BENCH -f rows.sql --verify -t \
          30 -c 2 $D >/dev/null",
     ),
-    timed("open loop with a latency limit", "$BENCH -S -R 300 -L 1000 -T 1 -c 8 -j 2 $D >/dev/null"),
-    timed(
+    arrivals("open loop with a latency limit", "$BENCH -S -R 300 -L 1000 -T 1 -c 8 -j 2 $D >/dev/null"),
+    arrivals(
         "open loop, two scripts, warm-up",
         "$BENCH -f draws.sql@2 -S -R 200 -T 1 --warmup 0.3 -c 4 $D >/dev/null",
     ),
@@ -150,7 +165,7 @@ pub(super) const CASES: [Case; 33] = [
          >/dev/null 2>&1",
     ),
     fixed("two ranks", "mpiexec.hydra -n 2 $BENCH -f draws.sql -c 4 -t 20 $D >/dev/null"),
-    timed(
+    fixed(
         "null server, four threads",
         "$BENCH -S -n -M prepared -c 32 -j 4 -t 50 --observe off $N >/dev/null",
     ),
@@ -169,8 +184,8 @@ pub(super) const CASES: [Case; 33] = [
         "$P verify --isolation serializable -c 1 -t 300 --seed 5 --history history.json -o isolation.json $D >/dev/null; \
          sed -E 's/\"(started_at|[a-z]*_s)\": *[^,}]*//g' isolation.json; wc -l <history.json",
     ),
-    timed("an experiment", "$P lab plan protocols.toml | head -3; $P lab run protocols.toml >/dev/null 2>&1"),
-    timed("an experiment with a standby", "$P lab run standby.toml >/dev/null 2>&1"),
+    fixed("an experiment", "$P lab plan protocols.toml | head -3; $P lab run protocols.toml >/dev/null 2>&1"),
+    fixed("an experiment with a standby", "$P lab run standby.toml >/dev/null 2>&1"),
     timed(
         "a comparison",
         "$P compare --factor protocol=simple,prepared -f pause.sql --key restore=never --budget 6s --block 0.1 --seed 5 \
@@ -178,7 +193,7 @@ pub(super) const CASES: [Case; 33] = [
     ),
     timed(
         "a screening",
-        "timeout -s INT 12 $P screen --in-place -f pause.sql --settings settings.toml --budget 60s --seed 5 --dsn \"$D\" >/dev/null 2>&1; cat store/screens/*/experiment.toml",
+        "timeout -s INT 8 $P screen --in-place -f pause.sql --settings settings.toml --budget 60s --seed 5 --dsn \"$D\" >/dev/null 2>&1; cat store/screens/*/experiment.toml",
     ),
 ];
 

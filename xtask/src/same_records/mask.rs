@@ -5,49 +5,51 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Numbers whose names end like this are times, rates or shares; their place and their type are compared. Not in the plan,
-/// where they are what was asked for.
-const MEASURED_ENDINGS: [&str; 11] =
-    ["_s", "_ms", "_us", "_ns", "_ns2", "_tps", "_share", "_hz", "_billionths", "_bytes", "_at"];
+/// Integers whose names end like this are times or amounts; their place is compared. Not in the plan, where they are what
+/// was asked for. All fractions outside of the plan are measured.
+const MEASURED_ENDINGS: [&str; 7] = ["_s", "_ms", "_us", "_ns", "_billionths", "_bytes", "_at"];
 
 /// Members that are compared by their presence alone.
-const MEASURED: [&str; 72] = [
+const MEASURED: [&str; 78] = [
     "analyzed_at",
-    "average",
     "because",
-    "began",
     "block_s",
     "bytes",
     "calibration",
-    "capacity",
     "ceilings",
-    "client_cpu_us_per_transaction",
+    "changed_rows",
     "clocks",
     "conditions",
     "confidence",
     "connecting",
     "cost",
     "counters",
+    "counters_cost",
     "cpu_us_per_transaction",
     "dead_rows",
-    "changed_rows",
+    "decision",
     "disk",
+    "effects",
     "events",
     "evidence",
-    "file",
+    "figures",
+    "findings",
     "finished_at",
     "flush_us",
-    "generator_limit",
     "half_width",
     "held_back",
+    "high",
     "host",
     "interval",
     "intervals",
     "lag",
+    "lag_us",
     "latency",
     "latency_us",
+    "limited_by",
     "longest",
     "looks",
+    "low",
     "lsn",
     "max",
     "mean",
@@ -55,24 +57,27 @@ const MEASURED: [&str; 72] = [
     "min",
     "missing",
     "noise",
-    "observed",
     "oid",
     "outages",
+    "own_us_per_round_trip",
     "pages",
+    "pairs",
+    "pairs_planned",
     "path",
+    "per_transaction",
     "pid",
     "port",
     "processors",
+    "queries_per_hour",
+    "ratios",
     "relative",
     "resources",
     "response_with_stalls_us",
-    "rows_per_second",
     "samples",
-    "server_limit",
+    "server_cpus_allowed",
     "service_level",
     "settled",
     "stalls",
-    "started",
     "started_at",
     "statements",
     "stddev",
@@ -82,12 +87,33 @@ const MEASURED: [&str; 72] = [
     "value",
     "verdict",
     "waits",
+    "wakeups",
     "workers",
-    "per_transaction",
 ];
 
+/// Names that contain a random number or a number of a process or a port, without it.
+const NUMBERED: [&str; 5] = ["port=", ".PGSQL.", "pgmeter_verify_", "pgmeter_lab_", "temporary-"];
+
 /// Warnings that depend on how busy and how fast the machine is.
-const TIMED_WARNINGS: [&str; 2] = ["busy_before", "client_shares_host"];
+const TIMED_WARNINGS: [&str; 17] = [
+    "biased_samples",
+    "busy_before",
+    "client_uses_cpu",
+    "contended_rows",
+    "maintenance",
+    "maintenance_in_some",
+    "never_settled",
+    "no_checkpoint",
+    "only_succeeded",
+    "other_programs",
+    "rate_not_kept",
+    "relay_cost",
+    "relay_late",
+    "settled_late",
+    "shared_host",
+    "stalled",
+    "stolen",
+];
 
 /// The lines of a document.
 pub(super) fn lines(document: &Value) -> BTreeSet<String> {
@@ -99,7 +125,7 @@ pub(super) fn lines(document: &Value) -> BTreeSet<String> {
 fn add(lines: &mut BTreeSet<String>, path: &str, name: &str, value: &Value) {
     let is_asked_for = path.starts_with(".plan.");
     match value {
-        _ if MEASURED.contains(&name) && !is_asked_for => {
+        _ if name == "port" || MEASURED.contains(&name) && !is_asked_for => {
             lines.insert(format!("{path} = …"));
         }
         Value::Object(members) => {
@@ -107,19 +133,21 @@ fn add(lines: &mut BTreeSet<String>, path: &str, name: &str, value: &Value) {
         }
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
-                let kind = item.get("kind").and_then(Value::as_str);
-                if name == "warnings" && kind.is_some_and(|kind| TIMED_WARNINGS.contains(&kind)) {
-                    continue;
-                }
-                let at = if name == "warnings" { kind.unwrap_or("?").to_owned() } else { at.to_string() };
+                let at = match item.get("kind").and_then(Value::as_str) {
+                    Some(kind) if name == "warnings" && TIMED_WARNINGS.contains(&kind) => continue,
+                    Some(kind) if name == "warnings" => kind.to_owned(),
+                    // A sentence of a report, with figures.
+                    None if name == "warnings" => continue,
+                    _ => at.to_string(),
+                };
                 add(lines, &format!("{path}[{at}]"), "", item);
             }
         }
-        Value::Number(_) if !is_asked_for && is_measured(path) => {
+        Value::Number(number) if !is_asked_for && (number.is_f64() || is_measured(path)) => {
             lines.insert(format!("{path} = number"));
         }
         Value::String(text) => {
-            lines.insert(format!("{path} = {}", without_ports(text)));
+            lines.insert(format!("{path} = {}", without_numbers_of_names(text)));
         }
         other => {
             lines.insert(format!("{path} = {other}"));
@@ -135,16 +163,14 @@ fn is_measured(path: &str) -> bool {
         .any(|name| MEASURED_ENDINGS.iter().any(|ending| name.ends_with(ending)))
 }
 
-/// The text with `port=…` and the port of a socket's name replaced.
-pub(super) fn without_ports(text: &str) -> String {
+/// The text with the numbers after [`NUMBERED`] replaced.
+pub(super) fn without_numbers_of_names(text: &str) -> String {
     let mut rest = text;
     let mut out = String::new();
-    while let Some(at) =
-        ["port=", ".PGSQL."].iter().filter_map(|word| Some(rest.find(word)? + word.len())).min()
-    {
+    while let Some(at) = NUMBERED.iter().filter_map(|word| Some(rest.find(word)? + word.len())).min() {
         out.push_str(&rest[..at]);
-        out.push('P');
-        rest = rest[at..].trim_start_matches(|c: char| c.is_ascii_digit());
+        out.push('…');
+        rest = rest[at..].trim_start_matches(|c: char| c.is_ascii_hexdigit() || c == '_');
     }
     out + rest
 }
@@ -193,7 +219,9 @@ mod tests {
 
     #[test]
     fn ports_and_numbers_are_replaced_in_texts() {
-        assert_eq!(without_ports("host=/x port=35883 a .s.PGSQL.35883\""), "host=/x port=P a .s.PGSQL.P\"");
+        let replaced = "host=/x port=… a .s.PGSQL.…\" pgmeter_lab_…trial";
+        let text = "host=/x port=35883 a .s.PGSQL.35883\" pgmeter_lab_8871_1ce87e25_trial";
+        assert_eq!(without_numbers_of_names(text), replaced);
         assert_eq!(without_numbers("a 12, b3"), "a #, b#");
     }
 }
