@@ -1,4 +1,5 @@
-//! Rows of two tables from their CREATE TABLE statements alone: `cargo run -p pgmeter-datagen --example rows`.
+//! Rows of two tables from their CREATE TABLE statements, with one directive for a range of dates:
+//! `cargo run -p pgmeter-datagen --example rows`.
 #![allow(clippy::print_stdout, reason = "its output")]
 
 use pgmeter_datagen::{Error, Generation, NoFiles, Options, Schema};

@@ -1,4 +1,5 @@
-//! A query as bytes, and a server's answer as messages, without a socket: `cargo run -p pgmeter-wire --example query`.
+//! A query as bytes, and a server's answer as messages, without a socket:
+//! `cargo run -p pgmeter-wire --example query`.
 #![allow(clippy::print_stdout, reason = "its output")]
 
 use pgmeter_wire::{Decoder, Message, ProtocolError, frontend};

@@ -166,7 +166,7 @@ fn a_misspelt_field_of_each_kind_is_found() {
 fn a_value_of_another_type_and_a_missing_field_are_found() {
     for (name, from, to, problem) in [
         ("job.yaml", "value: \"5432\"", "value: 5432", "invalid type"),
-        ("job.yaml", "mountPath: /etc/pgmeter", "readOnly: true", "missing field `mountPath`"),
+        ("job.yaml", "mountPath: /etc/pgmeter\n", "\n", "missing field `mountPath`"),
         ("job.yaml", "batch/v1", "batch/v2", "no type of this version and kind"),
         ("mpijob.yaml", "replicas: 4", "replicas: four", "invalid type"),
     ] {
@@ -182,7 +182,7 @@ fn parts_of_a_manifest_that_contradict_each_other_are_found() {
         ("mpijob.yaml", "- name: results", "- name: result", "mounts the volume result,"),
         ("mpijob.yaml", "replicas: 4", "replicas: 3", "starts 4 ranks, but there are 3 workers"),
         ("mpijob.yaml", "slotsPerWorker: 1", "slotsPerWorker: 2", "4 workers × 2 slots"),
-        ("results.yaml", "image: ", "workingDir: ", "has no image"),
+        ("results.yaml", "image: registry.example/pgmeter:0.1.0\n", "\n", "has no image"),
     ] {
         let found = check_changed(name, from, to);
         assert!(found.contains(problem), "{name}, {from:?}: {found}");
