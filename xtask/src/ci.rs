@@ -16,7 +16,7 @@ use crate::programs::{self, Programs};
 use crate::test_output::TestCounts;
 use crate::test_programs::{self, Ended};
 use crate::tidy;
-use crate::{dependencies, dist};
+use crate::{dependencies, dist, libraries};
 
 /// What a step found.
 struct Verdict {
@@ -40,7 +40,7 @@ impl Verdict {
 enum Extent {
     /// What each change needs.
     Change,
-    /// The packages too, and more inputs for the fuzzer: each night, and before a release.
+    /// The packages and the libraries too, and more inputs for the fuzzer: each night, and before a release.
     All,
 }
 
@@ -82,6 +82,7 @@ fn check(extent: Extent) -> bool {
     ]);
     if extent == Extent::All {
         verdicts.push(step("packages", packages));
+        verdicts.push(step("libraries", check_libraries));
     }
     if let Err(error) = scratch.remove() {
         eprintln!("could not remove the tests' folder: {error}");
@@ -137,6 +138,14 @@ fn packages() -> Verdict {
     match crate::own_program().and_then(|program| Command::new(program).args(["dist", "--check"]).output()) {
         Ok(output) => judge_packages(&output),
         Err(error) => Verdict::of_step(false, "", format!("xtask dist did not start: {error}")),
+    }
+}
+
+/// That the crates for others can be packed, and their examples run.
+fn check_libraries() -> Verdict {
+    match libraries::check(cargo) {
+        Ok(note) => Verdict::of_step(true, note, ""),
+        Err(problem) => Verdict::of_step(false, "", problem),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
 //! that checks the project's rules, `dependencies` its part that checks what comes from others. `dist` makes packages,
 //! `lines` counts lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof`
-//! shows how often `pgmeter compare` is right, `causes` whether verdicts are, `prove` what happens in faults, power losses,
-//! and to commits of killed servers, `fetch-postgres-19` fetches a server before its release, `tpch-answers` compares the
-//! answers of the workload tpch. No part of what users get.
+//! shows how often `pgmeter compare` is right, `causes` whether verdicts are, `same-records` whether two builds agree,
+//! `prove` what happens in faults, power losses, and to commits of killed servers, `fetch-postgres-19` fetches a server
+//! before its release, `tpch-answers` compares the answers of the workload tpch. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
 
 mod beside;
@@ -16,10 +16,12 @@ mod fetch_postgres;
 mod fuzz;
 mod initdb;
 mod leftovers;
+mod libraries;
 mod managed_server;
 mod memory;
 mod programs;
 mod prove;
+mod same_records;
 mod test_output;
 mod test_programs;
 mod tidy;
@@ -29,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The names of all chores.
-const CHORES: [&str; 12] = [
+const CHORES: [&str; 13] = [
     "ci",
     "tidy",
     "dependencies",
@@ -40,6 +42,7 @@ const CHORES: [&str; 12] = [
     "beside",
     "compare-proof",
     "causes",
+    "same-records",
     "fetch-postgres-19",
     "tpch-answers",
 ];
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         ["prove", ref arguments @ ..] => prove::run(arguments),
         ["beside", ref arguments @ ..] => beside::run(arguments),
         ["compare-proof", ref arguments @ ..] => compare_proof::run(arguments),
+        ["same-records", ref arguments @ ..] => same_records::run(arguments),
         ["causes", ref arguments @ ..] => causes::run(arguments),
         ["fetch-postgres-19", ref arguments @ ..] => fetch_postgres::run(arguments),
         ["tpch-answers", ref arguments @ ..] => tpch_answers(arguments),

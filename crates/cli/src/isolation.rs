@@ -1,10 +1,9 @@
 //! `pgmeter verify --isolation`: whether a server keeps its isolation levels. `isolation` runs the check, `report` shows
 //! it; here are the options.
 
-use std::path::PathBuf;
-
 use ::isolation::{IsolationOptions, LEVELS, Level, READ_METHODS, ReadMethod};
 use clap::Args;
+use config::create_output as create;
 use connect::Target;
 use report::Subject;
 use run::ExitStatus;
@@ -39,7 +38,7 @@ pub(crate) struct IsolationArguments {
     replicas: Vec<String>,
     /// Write the history to this file, as JSON for elle-cli
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    history: Option<PathBuf>,
+    history: Option<std::path::PathBuf>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -54,7 +53,7 @@ pub(crate) fn run(
     let output = arguments.output.output(terminal)?;
     let IsolationArguments { reads, clients, transactions, seed, .. } = *arguments;
     let (replicas, history) = (arguments.replicas.clone(), arguments.history.clone());
-    let options = IsolationOptions { level, reads, clients, transactions, seed, replicas, history };
+    let options = IsolationOptions { level, reads, clients, transactions, seed, replicas, history, create };
     drop(connect_asking(&mut target, signals)?);
     let bar = terminal.waiting(String::new());
     let report = ::isolation::verify(&target, &options, signals.stop(), &mut |text| bar.label(text));

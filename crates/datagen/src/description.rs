@@ -1,5 +1,5 @@
 //! What the catalogs of a server say about a schema, as plain data: its tables, columns, keys, conditions and types.
-//! `workload` reads it from a server; tests write it.
+//! The caller reads it from a server.
 
 /// All tables and types that the statements of a schema have made, and what they refer to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Rows for any schema. Pure: no socket, file, thread or clock.
 //!
-//! [`Schema::parse`] reads SQL text and the directives in its comments (datafiller's language, docs/data.md), and
+//! [`Schema::parse`] reads SQL text and the directives in its comments (datafiller's language), and
 //! [`Schema::described`] takes the tables from the catalogs of a server.
 //! [`Generation::new`] compiles a generator for each column, and [`TableRows::write_copy`] writes any range of rows in
 //! COPY's text format. A value depends on (seed, table, column, row) alone, so chunks may be made in any order, and a

@@ -1,5 +1,5 @@
 //! A history as JSON for elle-cli, the command of the checker Elle: an array of events, an invocation and a completion for
-//! each transaction. `elle-cli --model list-append FILE` reads it. Used by `cli`, through [`crate::write_history`].
+//! each transaction. `elle-cli --model list-append FILE` reads it.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

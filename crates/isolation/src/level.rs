@@ -1,5 +1,5 @@
-//! Isolation levels that PostgreSQL has. READ UNCOMMITTED is READ COMMITTED there. Used by the whole crate and by `cli`.
-//! A level decides which anomalies are forbidden.
+//! Isolation levels that PostgreSQL has. READ UNCOMMITTED is READ COMMITTED there. A
+//! level decides which anomalies are forbidden.
 
 use serde::Serialize;
 

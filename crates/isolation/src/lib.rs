@@ -1,10 +1,10 @@
 //! Transaction isolation: a workload whose history shows the order of its transactions, and a check of the history for
-//! anomalies. `cli` uses it for `pgmeter verify --isolation`; docs/isolation.md is the manual.
+//! anomalies. [`check`](fn@check) needs no server, [`verify`] runs the workload on one.
 //!
 //! In reading order: [`Level`], [`History`], [`Workload`] and [`Anomaly`] are the words. `lists` finds the versions of
 //! lists and the dependencies, `graph`, `components` and `cycles` find cycles, [`check`](fn@check) puts them together,
 //! `elle` writes a history. These are pure. `table` and `client` talk to a server, `verification` runs the clients, and
-//! `report` shows an [`IsolationReport`].
+//! [`IsolationReport`] has the result.
 
 mod anomaly;
 mod check;

@@ -1,5 +1,5 @@
-//! The report of a check: options, counts, findings, and examples with the operations of their transactions. `report`
-//! shows it.
+//! The report of a check: options, counts, findings, and examples with the operations of their transactions. It
+//! can be written as JSON.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! A check of a server: creates the table, runs the clients, reads all lists, drops the table, and checks the history. Used
-//! by `cli` for `pgmeter verify --isolation`.
+//! A check of a server: creates the table, runs the clients, reads all lists, drops the table, and checks the history.
+//! The caller chooses how files are created.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -50,6 +50,8 @@ pub struct IsolationOptions {
     pub replicas: Vec<String>,
     /// File for the history.
     pub history: Option<PathBuf>,
+    /// Creates that file.
+    pub create: fn(&Path) -> io::Result<File>,
 }
 
 /// A check failed; it says nothing about the server's isolation.
@@ -108,7 +110,7 @@ pub fn verify(
         .iter()
         .map(|text| resolve(Some(text), &Overrides::default(), &Environment::of_process()));
     let replicas: Vec<Target> = replicas.collect::<Result<_, _>>()?;
-    let mut file = options.history.as_deref().map(create).transpose()?;
+    let mut file = options.history.as_deref().map(|path| create(options, path)).transpose()?;
     let workload = Workload {
         seed: options.seed.unwrap_or_else(|| random() >> 32),
         transactions: options.transactions,
@@ -177,9 +179,9 @@ fn check_options(options: &IsolationOptions) -> Result<(), IsolationError> {
     Ok(())
 }
 
-fn create(path: &Path) -> Result<(PathBuf, BufWriter<File>), IsolationError> {
-    let file = config::create_output(path);
-    let file = file.map_err(|error| IsolationError::History { path: path.to_owned(), error })?;
+fn create(options: &IsolationOptions, path: &Path) -> Result<(PathBuf, BufWriter<File>), IsolationError> {
+    let file =
+        (options.create)(path).map_err(|error| IsolationError::History { path: path.to_owned(), error })?;
     Ok((path.to_owned(), BufWriter::new(file)))
 }
 

@@ -38,6 +38,8 @@ pub fn rows_of_schema(
     let server_options = ServerOptions {
         stop: Some(control.shared_stop()),
         instrumentation: Instrumentation::Off,
+        // It reads definitions, no rows. The default would take a quarter of the memory.
+        settings: vec![("shared_buffers".to_owned(), "32MB".to_owned())],
         ..ServerOptions::default()
     };
     let busy = listener.busy(format_args!("a temporary server reads the schema …"));

@@ -6,8 +6,8 @@
 //! In reading order: the [`Record`] holds the [`Plan`] (what was asked), the [`Environment`] (where it
 //! ran), the [`Summary`] and the [`Interval`]s (what was measured), and in the summary the [`Generator`] with the
 //! [`Verdict`] on itself, for which a [`Calibration`] may be at hand. [`SafeText`] keeps passwords out of
-//! all of it. A trial of timed steps leaves a [`StepsRecord`] instead. [`calendar`] reads the calendar, [`Host::detect`] and [`Conditions`] read the host, [`Disk::measure`] its disk;
-//! nothing else here does.
+//! all of it. A trial of timed steps leaves a [`StepsRecord`] instead. [`Host::detect`] and [`Conditions`] read the host,
+//! [`Disk::measure`] its disk; nothing else here does.
 
 mod action;
 mod fault;
@@ -91,8 +91,6 @@ mod server_resource;
 
 mod secrets;
 mod self_test;
-
-pub mod calendar;
 
 mod check;
 

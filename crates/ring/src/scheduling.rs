@@ -1,5 +1,5 @@
 //! The scheduling policy of the calling thread. Here because the system call needs `unsafe`, and no safe crate has it
-//! without bringing bindings for Windows; docs/decisions/0014-real-time-relay.md.
+//! without bringing bindings for Windows.
 
 use std::io;
 

@@ -3,7 +3,7 @@
 //!
 //! RFC 5280, section 4.1.
 
-use results::UtcTime;
+use calendar::UtcTime;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use x509_cert::Certificate;

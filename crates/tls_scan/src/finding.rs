@@ -1,4 +1,4 @@
-//! What a scan found, as data: the outcome of each question. `report` makes sentences. `scan` collects the outcomes;
+//! What a scan found, as data: the outcome of each question. `scan` collects the outcomes;
 //! nothing here judges.
 
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! What a server accepts of TLS: versions, cipher suites, certificates, and what is weak of it by published
-//! recommendations. One ClientHello per question; no handshake is completed. Used by `cli` for `pgmeter tls`.
+//! recommendations. One ClientHello per question; no handshake is completed.
 //!
 //! In reading order: [`Suite`] and `group` are the names of the registry, `hello` writes a question, [`answer`] reads the
 //! server's bytes, `certificate` describes a chain, `weakness` judges. These are pure. `probe` and `capture` use a
-//! socket, and `scan` decides which questions to ask. `report` shows a [`Scan`].
+//! socket, and `scan` decides which questions to ask and makes a [`Scan`].
 
 pub mod answer;
 mod capture;

@@ -1,10 +1,10 @@
 //! A scan: its document, and the order of the questions. The versions come first, then each suite of the accepted
-//! versions once, by each way. Called by `cli`; `probe` has the socket.
+//! versions once, by each way. `probe` has the socket.
 
 use std::time::Duration;
 
+use calendar::UtcTime;
 use connect::{Address, ConnectError, HostName, RawConnection, Target};
-use results::UtcTime;
 use rustls::pki_types::ServerName;
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Versions of TLS. Not `connect`'s, which are those that pgmeter itself can use.
+//! Versions of TLS. Also those that no current library can use.
 //! Pure.
 
 use serde::Serialize;

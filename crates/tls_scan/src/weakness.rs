@@ -1,7 +1,7 @@
-//! What is weak of the findings by published recommendations: tables of rules with their sources. Pure; `report` has the
-//! sentences.
+//! What is weak of the findings by published recommendations: tables of rules with their sources. Pure; it
+//! has kinds, no sentences.
 
-use results::UtcTime;
+use calendar::UtcTime;
 use serde::Serialize;
 
 use crate::certificate::{CertificateContents, Chain};

@@ -1,6 +1,5 @@
 //! The client's messages: each function appends one complete message to a send buffer. Contents are not validated (the
-//! server does that), and nothing is allocated if the buffer has enough capacity. Used by the engine's clients,
-//! `Startup` and control sessions.
+//! server does that), and nothing is allocated if the buffer has enough capacity.
 //!
 //! Layouts: PostgreSQL manual, "Frontend/Backend Protocol", section "Message Formats".
 

@@ -1,7 +1,7 @@
 //! PostgreSQL's protocol, version 3.0: decodes bytes into messages, and encodes messages.
 //!
-//! Pure: no socket, clock or thread. The engine's clients and `connect`'s control sessions pass received bytes, handle
-//! the decoded messages, and send the contents of their buffers. Reading order: `frontend` (the client's messages),
+//! Pure: no socket, clock or thread. A caller passes received bytes, handles the decoded messages, and sends the contents of
+//! its buffers. Reading order: `frontend` (the client's messages),
 //! `backend` (the server's messages), `startup`.
 
 pub mod backend;

@@ -1,5 +1,5 @@
 //! Session start-up and authentication as a state machine without a socket. It writes replies to the server's messages
-//! into a send buffer until the server is ready for queries. Used by the engine's clients and by control sessions.
+//! into a send buffer until the server is ready for queries. The same for clients that wait for many sockets and for one.
 
 use std::fmt;
 

@@ -162,7 +162,7 @@ fn an_experiment_varies_actions_and_reports_them() {
     let file = bench.file(
         "e.toml",
         "name = \"e\"\n\
-         [server]\nversion = \"18\"\n\
+         [server]\nversion = \"18\"\nsettings = { shared_buffers = \"64MB\" }\n\
          [data]\nworkload = \"none\"\ndata_setup = \"tables.sql\"\n\
          [load]\nscript = \"read.sql\"\nrate = 100\nduration = \"2s\"\n\
          [factors]\nrefresh = [\"none\", \"plain\", \"concurrently\"]\n\

@@ -22,6 +22,7 @@ where = ["ours", "theirs"]
 network = ["socket", { delay = "1ms" }]
 [levels.where.ours]
 version = "18"
+settings = { shared_buffers = "64MB" }
 [levels.where.theirs]
 dsn = "DSN"
 [design]

@@ -103,6 +103,7 @@ DELETE FROM pgbench_branches;
 const STORAGE: &str = r#"
 name = "storage"
 [server]
+settings = { shared_buffers = "64MB" }
 tablespaces = { fast = "ELSEWHERE", disk = "" }
 [data]
 restore = "files"

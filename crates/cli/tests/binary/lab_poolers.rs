@@ -87,6 +87,8 @@ fn trials_in_all_modes_have_the_figures_of_their_pooler_and_direct_ones_have_non
 
 const NETWORKS: &str = r#"
 name = "pooled"
+[server]
+settings = { shared_buffers = "64MB" }
 [load]
 script = "simple-update"
 rate = 300

@@ -12,6 +12,8 @@ use crate::harness::{Bench, Running};
 
 const LASTING: &str = r#"
 name = "outages"
+[server]
+settings = { shared_buffers = "64MB" }
 [load]
 script = "select-only"
 clients = 2
@@ -81,6 +83,8 @@ fn faults_of_servers_and_networks_hold_the_load_up_for_as_long_as_they_last() {
 
 const KILLED: &str = r#"
 name = "killed"
+[server]
+settings = { shared_buffers = "64MB" }
 [load]
 script = "select-only"
 rate = 200

@@ -1,5 +1,5 @@
 //! The words of the directive language as tables: generators with the keys that each uses, and the values of keys. The
-//! tables in docs/data.md name the same words.
+//! tables in the manual name the same words.
 
 /// Values that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

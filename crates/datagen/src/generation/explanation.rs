@@ -1,5 +1,5 @@
 //! The explanation of a column: its generator, the reason for it, and a histogram of draws.
-//! Used by `pgmeter data --explain`.
+//! For a reader who asks why a value is as it is.
 
 use super::{ColumnRows, Generation, TableRows};
 use crate::error::{Error, Fault, Place, nearest};

@@ -28,6 +28,7 @@ fn options(level: Level, reads: ReadMethod) -> IsolationOptions {
         seed: Some(1),
         replicas: Vec::new(),
         history: None,
+        create: |path| std::fs::File::create(path),
     }
 }
 

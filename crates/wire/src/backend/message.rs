@@ -1,5 +1,5 @@
 //! The server's messages, named as in the protocol manual. A message borrows the received bytes. Created by the decoder
-//! (`body.rs` parses them); used by the engine's clients and by sessions.
+//! (`body.rs` parses them) and read by its caller.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -83,7 +83,7 @@ pub enum Message<'a> {
         /// The unsupported options.
         unknown_options: Names<'a>,
     },
-    /// The result of a fast-path function call, which pgmeter does not use.
+    /// The result of a fast-path function call, which this crate cannot call.
     FunctionCallResponse,
 }
 

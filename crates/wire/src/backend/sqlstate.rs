@@ -1,4 +1,4 @@
-//! SQLSTATE codes: five characters, independent of language and version. The constants are those that pgmeter handles;
+//! SQLSTATE codes: five characters, independent of language and version. The constants are those that clients handle;
 //! the manual's appendix "PostgreSQL Error Codes" lists all.
 
 use std::fmt;

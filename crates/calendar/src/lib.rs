@@ -1,4 +1,4 @@
-//! Calendar time and its formats. Only this module reads the wall clock. The wall clock can jump, so durations are
+//! Calendar time and its formats. Only this crate reads the wall clock. The wall clock can jump, so durations are
 //! measured with the monotonic clock.
 
 use std::fmt;
