@@ -13,12 +13,13 @@ const LIBRARIES: [(&str, Option<&str>); 6] = [
     ("pgmeter-wire", Some("query")),
 ];
 /// What they need of this project.
-const NEEDED: [&str; 6] = [
+const NEEDED: [&str; 7] = [
     "pgmeter-calendar",
     "pgmeter-connect",
     "pgmeter-encoding",
     "pgmeter-script",
     "pgmeter-sockets",
+    "pgmeter-sql",
     "pgmeter-stats",
 ];
 
