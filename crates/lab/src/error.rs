@@ -1,4 +1,5 @@
-//! Errors of `lab`: those of an experiment before it is executed, and those of its execution.
+//! Errors of `lab`: those of an experiment before it is executed, which `experiment` has, and those of its execution,
+//! which `run` has.
 
 /// Why an experiment or a comparison cannot be executed.
 #[derive(Debug, thiserror::Error)]
