@@ -337,7 +337,7 @@ pub(crate) fn conninfo(about: &Description) -> String {
 
 /// How to connect over TCP from this machine; the password is in a file. For a server that listens on TCP.
 pub(crate) fn conninfo_tcp(home: &Home, about: &Description) -> String {
-    let password_file = quoted(&home.file(home::PASSWORD_FILE).display().to_string());
+    let password_file = short_connection_value(&home.file(home::PASSWORD_FILE).display().to_string());
     format!("host=127.0.0.1 port={} user={SUPERUSER} dbname={SUPERUSER} passfile={password_file}", about.port)
 }
 
