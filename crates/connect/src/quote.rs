@@ -1,4 +1,5 @@
 //! Quotes text in SQL and in connection strings. Control sessions use the simple query protocol, which has no parameters.
+//! SQL is quoted by the crate `sql`.
 
 pub use sql::{identifier, literal};
 

@@ -24,7 +24,9 @@ use crate::process::FAST_SHUTDOWN;
 use crate::recovery::{self, is_before, slot, write, write_role};
 use crate::tablespaces::Tablespace;
 use crate::version::Major;
-use crate::{Instrumentation, Locations, Server, ServerError, Setting, copies, memory, settings, tls};
+use crate::{
+    Instrumentation, Locations, Server, ServerError, Setting, copies, launch, memory, settings, tls,
+};
 
 /// Usual time within which a standby must follow its upstream server, as long as any server may take to start.
 const ATTACH_LIMIT: Duration = Duration::from_secs(60);

@@ -1,4 +1,5 @@
-//! Words of statements, outside of strings, quoted names and comments, for code that decides by them what a statement does.
+//! Words of statements, outside of strings, quoted names and comments. Called by code that decides by them what a statement
+//! does.
 
 use crate::lexer::{Lexer, TokenKind};
 use crate::statements::Nesting;
