@@ -1,7 +1,6 @@
 //! A database with the tables of a small workload, and that workload: some queries, expected answers, refresh functions.
 //! The servers are those of the test process.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use connect::{Session, Target};
