@@ -1,23 +1,12 @@
 //! The built-in workloads, each in a folder with its SQL and its code. This list alone names them; a new one is a folder
-//! and a row. `answers`, `computed` and `fields` are for several of
-//! them.
-
-/// The names and texts of files beside the source file.
-macro_rules! files {
-    [$($file:literal),+ $(,)?] => {
-        &[$(($file, include_str!($file))),+]
-    };
-}
+//! and a row. `answers`, `computed` and `fields` are for several of them.
 
 mod answers;
 mod computed;
-mod events;
 mod fields;
 mod fulltext;
 mod jsonb;
-mod matview;
 mod objects;
-mod sysbench_oltp;
 pub mod tpcb;
 mod tpcb2;
 mod tpcc;
@@ -42,14 +31,8 @@ pub(crate) struct BuiltIn {
 enum Source {
     /// Code alone.
     Code(fn() -> Arc<dyn Workload>),
-    Folder(&'static Shelved),
-}
-
-/// A folder of SQL.
-struct Shelved {
-    /// Names and texts of its files.
-    files: &'static [(&'static str, &'static str)],
-    own: OwnCode,
+    /// The folder with its name, and code.
+    Folder(OwnCode),
 }
 
 /// Directives describe the rows.
@@ -59,27 +42,28 @@ const NO_CODE: OwnCode = OwnCode { rows: None, queries: None };
 pub(crate) static BUILT_IN: [BuiltIn; 11] = [
     code(tpcb::Tpcb::NAME, tpcb::Tpcb::TITLE, || Arc::new(tpcb::Tpcb)),
     code(tpch::Tpch::NAME, tpch::Tpch::TITLE, || Arc::new(tpch::Tpch)),
-    folder("sysbench-oltp", "the OLTP scripts of sysbench, on one table", &sysbench_oltp::FOLDER),
-    folder("jsonb", "product reviews as jsonb, json and columns: 10 queries", &jsonb::FOLDER),
-    folder("matview", "readers of a materialized view, to be refreshed during the run", &matview::FOLDER),
-    folder("fulltext", "full-text search in messages: GIN and GiST, 33,000 queries", &fulltext::FOLDER),
-    folder("tpcc", "TPC-C-derived: orders of a wholesaler, 9 tables, 5 transactions", &tpcc::FOLDER),
-    folder("tpcb2", "TPC-B by its standard 2.0: accounts of a bank", &tpcb2::FOLDER),
-    folder("objects", "objects of one, two and three levels: ways to fetch one of them", &objects::FOLDER),
-    folder(
-        "events",
-        "events in time partitions: inserts and queries by the number of partitions",
-        &events::FOLDER,
-    ),
-    folder("tpcds", "TPC-DS-derived: 24 tables, 99 queries", &tpcds::FOLDER),
+    folder("sysbench-oltp", "the OLTP scripts of sysbench, on one table", NO_CODE),
+    folder("jsonb", "product reviews as jsonb, json and columns: 10 queries", jsonb::CODE),
+    folder("matview", "readers of a materialized view, to be refreshed during the run", NO_CODE),
+    folder("fulltext", "full-text search in messages: GIN and GiST, 33,000 queries", fulltext::CODE),
+    folder("tpcc", "TPC-C-derived: orders of a wholesaler, 9 tables, 5 transactions", tpcc::CODE),
+    folder("tpcb2", "TPC-B by its standard 2.0: accounts of a bank", tpcb2::CODE),
+    folder("objects", "objects of one, two and three levels: ways to fetch one of them", objects::CODE),
+    folder("events", "events in time partitions: inserts and queries by the number of partitions", NO_CODE),
+    folder("tpcds", "TPC-DS-derived: 24 tables, 99 queries", tpcds::CODE),
 ];
 
 const fn code(name: &'static str, about: &'static str, open: fn() -> Arc<dyn Workload>) -> BuiltIn {
     BuiltIn { name, about, source: Source::Code(open) }
 }
 
-const fn folder(name: &'static str, about: &'static str, shelved: &'static Shelved) -> BuiltIn {
-    BuiltIn { name, about, source: Source::Folder(shelved) }
+const fn folder(name: &'static str, about: &'static str, own: OwnCode) -> BuiltIn {
+    BuiltIn { name, about, source: Source::Folder(own) }
+}
+
+/// The names and texts of the files in a folder beside this file, which `build.rs` has listed.
+fn files(name: &str) -> &'static [(&'static str, &'static str)] {
+    include!(concat!(env!("OUT_DIR"), "/files.rs"))
 }
 
 /// The built-in workload of this name.
@@ -92,7 +76,7 @@ impl BuiltIn {
     pub(crate) fn open(&self) -> Result<Arc<dyn Workload>, WorkloadError> {
         match self.source {
             Source::Code(open) => Ok(open()),
-            Source::Folder(Shelved { files, own }) => Ok(Arc::new(Folder::built_in(files, *own)?)),
+            Source::Folder(own) => Ok(Arc::new(Folder::built_in(files(self.name), own)?)),
         }
     }
 }
@@ -105,42 +89,17 @@ mod tests {
     use super::*;
     use crate::WorkloadName;
 
-    /// The names of the files below a directory, relative to it.
-    fn files_below(directory: &Path, prefix: &str) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        for entry in std::fs::read_dir(directory).expect("a directory").flatten() {
-            let name = format!("{prefix}{}", entry.file_name().display());
-            if entry.path().is_dir() {
-                found.extend(files_below(&entry.path(), &format!("{name}/")));
-            } else {
-                found.insert(name);
-            }
-        }
-        found
-    }
-
-    /// Beside the files of a workload are its code and its expected answers.
-    fn is_of_workload(name: &str) -> bool {
-        !name.ends_with(".rs") && name != "answers.txt"
-    }
-
     #[test]
-    fn all_files_of_the_folders_are_built_in() {
+    fn every_folder_with_a_workload_is_listed() {
         let shelf = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/shelf");
-        let mut folders = 0;
-        for own in &BUILT_IN {
-            let folder = shelf.join(own.name.replace('-', "_"));
-            let files: BTreeSet<String> =
-                files_below(&folder, "").into_iter().filter(|name| is_of_workload(name)).collect();
-            if let Source::Folder(Shelved { files: built_in, .. }) = own.source {
-                folders += 1;
-                assert_eq!(
-                    built_in.iter().map(|(name, _)| (*name).to_owned()).collect::<BTreeSet<_>>(),
-                    files
-                );
-            }
-        }
-        assert_eq!(folders, 9);
+        let folders = std::fs::read_dir(shelf).expect("a directory").flatten().map(|entry| entry.path());
+        let folders: BTreeSet<String> = folders
+            .filter(|folder| folder.join("workload.toml").is_file())
+            .map(|folder| folder.file_name().expect("a name").display().to_string())
+            .collect();
+        let listed = BUILT_IN.iter().filter(|own| matches!(own.source, Source::Folder(_)));
+        assert_eq!(listed.map(|own| own.name.to_owned()).collect::<BTreeSet<_>>(), folders);
+        assert_eq!((files("tpcc").len(), files("events").len()), (20, 13));
     }
 
     #[test]

@@ -17,29 +17,16 @@ use stats::Scale;
 use self::corpus::{Corpus, Opened};
 use self::expressions::{LIMIT, Search, draw};
 use self::synthetic::CONFIGURATION;
-use super::Shelved;
 use crate::{Answer, Query, QueryChoice, WorkloadError};
 use loading::contract::archives::NamedArchive;
 use loading::contract::check::{Check, PROBLEM};
 use loading::loader::execution::LoadTable;
 use loading::loader::generated::{OwnCode, OwnQueries, OwnRows, SEED};
 
-/// Its files and its code.
-pub(super) const FOLDER: Shelved = Shelved {
-    files: files![
-        "workload.toml",
-        "schema.sql",
-        "indexes/gin.sql",
-        "indexes/gist.sql",
-        "indexes/gin_present.sql",
-        "indexes/gist_present.sql",
-        "checks/threads.sql",
-        "checks/tsvectors.sql",
-    ],
-    own: OwnCode {
-        rows: Some(OwnRows { refused, checks, ..OwnRows::new(tables) }),
-        queries: Some(OwnQueries { read, answers }),
-    },
+/// Its code.
+pub(super) const CODE: OwnCode = OwnCode {
+    rows: Some(OwnRows { refused, checks, ..OwnRows::new(tables) }),
+    queries: Some(OwnQueries { read, answers }),
 };
 
 /// The smallest scale has 100 messages; the largest one fills the type of their numbers.

@@ -7,10 +7,8 @@ use stats::Scale;
 
 use super::computed::{stream, table, table_of_units};
 use super::fields::date;
-use loading::loader::generated::{OwnCode, OwnRows};
-
-use super::Shelved;
 use loading::loader::execution::LoadTable;
+use loading::loader::generated::{OwnCode, OwnRows};
 
 /// For each unit of scale.
 const POSTS: f64 = 10_000.0;
@@ -27,33 +25,9 @@ const TRANSACTIONS_ON_AVERAGE: u64 = 20;
 const FIRST_DAY: i64 = 18_262;
 const LAST_DAY: i64 = 20_453;
 
-/// Its files and its code.
-pub(super) const FOLDER: Shelved = Shelved {
-    files: files![
-        "workload.toml",
-        "schema.sql",
-        "scripts/post_columns.sql",
-        "scripts/post_row.sql",
-        "scripts/post_json.sql",
-        "scripts/invoice_queries.sql",
-        "scripts/invoice_join.sql",
-        "scripts/invoice_array.sql",
-        "scripts/invoice_json.sql",
-        "scripts/invoice_jsonb.sql",
-        "scripts/bank_queries.sql",
-        "scripts/bank_join.sql",
-        "scripts/bank_array.sql",
-        "scripts/bank_json.sql",
-        "scripts/bank_jsonb.sql",
-        "scripts/bank_nested.sql",
-        "scripts/bank_document.sql",
-        "checks/totals.sql",
-        "checks/balances.sql",
-        "checks/nested_banks.sql",
-        "checks/document_banks.sql",
-    ],
-    own: OwnCode { rows: Some(OwnRows { refused, ..OwnRows::new(tables) }), queries: None },
-};
+/// Its code.
+pub(super) const CODE: OwnCode =
+    OwnCode { rows: Some(OwnRows { refused, ..OwnRows::new(tables) }), queries: None };
 
 const WORDS: [&str; 24] = [
     "amber", "basket", "copper", "drawer", "engine", "fabric", "garden", "hammer", "island", "jacket",

@@ -6,10 +6,8 @@ use std::io::Write as _;
 use stats::Scale;
 
 use super::computed::table;
-use loading::loader::generated::{OwnCode, OwnRows};
-
-use super::Shelved;
 use loading::loader::execution::LoadTable;
+use loading::loader::generated::{OwnCode, OwnRows};
 
 /// For each branch.
 const TELLERS: u64 = 10;
@@ -18,23 +16,9 @@ const ACCOUNTS: u64 = 100_000;
 /// More accounts than their type can number.
 const BRANCHES_MAX: u32 = 20_000;
 
-/// Its files and its code.
-pub(super) const FOLDER: Shelved = Shelved {
-    files: files![
-        "workload.toml",
-        "schema.sql",
-        "scripts/account_update.sql",
-        "rules/accounts_of_the_branch.sql",
-        "checks/amounts.sql",
-        "checks/sizes.sql",
-        "checks/totals.sql",
-        "checks/branches.sql",
-        "checks/history_branches.sql",
-        "checks/history_tellers.sql",
-        "checks/history_accounts.sql",
-    ],
-    own: OwnCode { rows: Some(OwnRows { refused, ..OwnRows::new(tables) }), queries: None },
-};
+/// Its code.
+pub(super) const CODE: OwnCode =
+    OwnCode { rows: Some(OwnRows { refused, ..OwnRows::new(tables) }), queries: None };
 
 /// The largest table comes first, so that its key is built while the others are loaded.
 fn tables(scale: Scale, _seed: u64) -> Vec<LoadTable> {

@@ -7,10 +7,8 @@ use stats::Scale;
 
 use super::computed::{stream, table_of_units};
 use super::fields::Fields;
-use loading::loader::generated::{OwnCode, OwnRows};
-
-use super::Shelved;
 use loading::loader::execution::LoadTable;
+use loading::loader::generated::{OwnCode, OwnRows};
 
 /// Rows of `item`, and of `stock` for each warehouse.
 const ITEMS: u64 = 100_000;
@@ -22,32 +20,9 @@ const DELIVERED: u64 = 2100;
 /// Lines of an order: 5 to 15.
 const LINES_ON_AVERAGE: u64 = 10;
 
-/// Its files and its code.
-pub(super) const FOLDER: Shelved = Shelved {
-    files: files![
-        "workload.toml",
-        "schema.sql",
-        "indexes/foreign_keys.sql",
-        "scripts/new_order.sql",
-        "scripts/payment.sql",
-        "scripts/order_status.sql",
-        "scripts/delivery.sql",
-        "scripts/stock_level.sql",
-        "checks/condition_01.sql",
-        "checks/condition_02.sql",
-        "checks/condition_03.sql",
-        "checks/condition_04.sql",
-        "checks/condition_05.sql",
-        "checks/condition_06.sql",
-        "checks/condition_07.sql",
-        "checks/condition_08.sql",
-        "checks/condition_09.sql",
-        "checks/condition_10.sql",
-        "checks/condition_11.sql",
-        "checks/condition_12.sql",
-    ],
-    own: OwnCode { rows: Some(OwnRows { refused, ..OwnRows::new(tables) }), queries: None },
-};
+/// Its code.
+pub(super) const CODE: OwnCode =
+    OwnCode { rows: Some(OwnRows { refused, ..OwnRows::new(tables) }), queries: None };
 
 /// Appends the rows of a unit, counted from 0, and returns their number.
 type WriteUnit = fn(&mut Fields<'_>, Unit) -> u64;

@@ -10,15 +10,10 @@ use stats::Scale;
 
 use loading::loader::generated::{OwnCode, OwnQueries, OwnRows};
 
-use super::Shelved;
-
-/// Its files and its code.
-pub(super) const FOLDER: Shelved = Shelved {
-    files: files!["workload.toml", "schema.sql", "indexes/keys.sql", "scripts/sales_of_a_day.sql",],
-    own: OwnCode {
-        rows: Some(ROWS),
-        queries: Some(OwnQueries { read: queries::read, answers: answers::expected }),
-    },
+/// Its code.
+pub(super) const CODE: OwnCode = OwnCode {
+    rows: Some(ROWS),
+    queries: Some(OwnQueries { read: queries::read, answers: answers::expected }),
 };
 
 /// Its rows.
