@@ -7,8 +7,8 @@ use ::lab::{ServerHost, managed_site};
 use clap::Args;
 use connect::Overrides;
 use engine::Limit;
+use output::LogOptions;
 use report::Subject;
-use report::pgbench::LogOptions;
 use run::options::whole_seconds;
 use run::{RunRequest, RunSpec, Runner};
 

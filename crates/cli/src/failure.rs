@@ -4,7 +4,7 @@
 use ::lab::LabError;
 use connect::ConnectError;
 use engine::EngineError;
-use report::SelectionError;
+use output::SelectionError;
 use results::ResultsError;
 use run::{ExitStatus, RunError};
 use server::ServerError;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::End;
-use report::MetricsServer;
-use report::pgbench::{LogFault, LogOptions, tracers};
+use output::{LogFault, LogOptions, MetricsServer, tracers};
 use results::{Annotation, GoalVerdict, Record};
 use run::{
     Circumstances, Event, FaultSite, Finished, Keeper, Kept, PreparationMessage, RunError, Runner,

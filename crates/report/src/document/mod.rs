@@ -181,8 +181,34 @@ impl Banner {
 }
 
 impl Fact {
+    /// Those that are known.
+    pub(crate) fn known<const N: usize>(facts: [(&str, Option<String>); N]) -> impl Iterator<Item = Fact> {
+        facts.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?)))
+    }
+
     pub(crate) fn new(label: impl Into<String>, value: impl Into<String>) -> Fact {
         Fact { label: label.into(), value: value.into() }
+    }
+}
+
+/// A column of a table whose rows are of `T`: its head, and its cell of a row.
+pub(crate) type ColumnOf<'a, T> = (Column, &'a dyn Fn(&T) -> Cell);
+
+impl Table {
+    /// A row for each item.
+    pub(crate) fn of<T>(items: impl IntoIterator<Item = T>, columns: &[ColumnOf<'_, T>]) -> Table {
+        let row = |item: T| columns.iter().map(|(_, cell)| cell(&item)).collect();
+        let rows = items.into_iter().map(row).collect();
+        Table {
+            columns: columns.iter().map(|(column, _)| column.clone()).collect(),
+            rows,
+            ..Table::default()
+        }
+    }
+
+    /// Nothing of a table without rows.
+    pub(crate) fn if_any(self) -> Option<Block> {
+        (!self.rows.is_empty()).then_some(Block::Table(self))
     }
 }
 

@@ -218,8 +218,7 @@ fn about(compared: &Compared<'_>) -> Vec<Block> {
         ("refresh", each(compared, refreshes)),
         ("limit", each(compared, limit)),
     ];
-    let facts: Vec<Fact> =
-        facts.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect();
+    let facts: Vec<Fact> = Fact::known(facts).collect();
     let notes = figures_in_words(compared);
     let notes = (!notes.is_empty()).then_some(Block::Paragraph(Tone::Quiet, notes));
     std::iter::once(Block::Facts(facts)).chain(notes).collect()

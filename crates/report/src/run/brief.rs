@@ -115,7 +115,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("nearest limit", nearest_limit(record)),
         ("targets", targets(plan)),
     ];
-    facts.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect()
+    Fact::known(facts).collect()
 }
 
 /// `1,234 tps ± 1.2 % of 1,500 scheduled`

@@ -192,10 +192,8 @@ fn costs(record: &Record) -> Vec<Block> {
 }
 
 fn commands(record: &Record) -> Vec<Block> {
-    vec![latencies::commands(record).map_or_else(
-        || Block::Paragraph(Tone::Quiet, "The commands were not timed.".to_owned()),
-        Block::Table,
-    )]
+    let none = || Block::Paragraph(Tone::Quiet, "The commands were not timed.".to_owned());
+    vec![latencies::commands(record).unwrap_or_else(none)]
 }
 
 /// The figures of a distributed run are of all its load generators.

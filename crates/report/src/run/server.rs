@@ -33,9 +33,8 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     blocks.extend(observation.into_iter().flat_map(|observation| ceilings(&observation.ceilings)));
     blocks.extend(headed("Replication lag of the standbys", standbys(record).map(Block::Table)));
     blocks.extend(headed("Staleness of the standbys as clients saw it", staleness(record).map(Block::Table)));
-    blocks.extend(headed("Events", events(record).map(Block::Table)));
-    let statements = statements(record).map(Block::Table);
-    blocks.extend(headed("Statements, as pg_stat_statements counts them", statements));
+    blocks.extend(headed("Events", events(record)));
+    blocks.extend(headed("Statements, as pg_stat_statements counts them", statements(record)));
     blocks.extend(kcache::blocks(record));
     let counters = counters(record);
     if !counters.is_empty() {
@@ -140,28 +139,24 @@ fn standbys(record: &Record) -> Option<Table> {
 
 /// What the probe's sessions read from standbys.
 fn staleness(record: &Record) -> Option<Table> {
-    let row = |session: &StaleSession| {
-        let us = session.staleness_us.as_ref();
-        let time = |of: fn(&results::Latency) -> f64| {
-            us.map_or_else(|| Cell::text("unknown"), |us| Cell::figure(Quantity::Microseconds, of(us)))
-        };
-        vec![
-            Cell::text(escaped_line(session.reads_from.as_str())),
-            Cell::text(count(session.reads)),
-            Cell::text(count(session.stale_reads)),
-            Cell::text(count(session.backward_reads)),
-            Cell::text(count(session.commits_behind_max)),
-            time(|us| us.mean),
-            time(|us| us.p99),
-            time(|us| us.max),
-        ]
+    let time = |session: &StaleSession, of: fn(&results::Latency) -> f64| {
+        let us = session.staleness_us.as_ref().map(of);
+        us.map_or_else(|| Cell::text("unknown"), |us| Cell::figure(Quantity::Microseconds, us))
     };
-    let sessions = &record.observation.as_ref()?.staleness.as_ref()?.sessions;
-    let titles = ["reads", "stale", "backward", "commits behind, max", "staleness, mean", "p99", "max"];
-    let mut columns = vec![Column::text("reads from")];
-    columns.extend(titles.map(Column::figures));
-    let rows = sessions.iter().map(row).collect();
-    Some(Table { columns, rows, ..Table::default() })
+    let number = |number: u64| Cell::text(count(number));
+    Some(Table::of(
+        &record.observation.as_ref()?.staleness.as_ref()?.sessions,
+        &[
+            (Column::text("reads from"), &|it| Cell::text(escaped_line(it.reads_from.as_str()))),
+            (Column::figures("reads"), &|it| number(it.reads)),
+            (Column::figures("stale"), &|it| number(it.stale_reads)),
+            (Column::figures("backward"), &|it| number(it.backward_reads)),
+            (Column::figures("commits behind, max"), &|it| number(it.commits_behind_max)),
+            (Column::figures("staleness, mean"), &|it| time(it, |us| us.mean)),
+            (Column::figures("p99"), &|it| time(it, |us| us.p99)),
+            (Column::figures("max"), &|it| time(it, |us| us.max)),
+        ],
+    ))
 }
 
 /// Rows of one view that are shown.
@@ -186,19 +181,22 @@ fn counters(record: &Record) -> Vec<Block> {
 }
 
 /// Checkpoints, autovacuums and lock queues.
-fn events(record: &Record) -> Option<Table> {
-    let row = |event: &Event| {
-        let when = match event.end_s {
-            Some(end_s) if end_s <= event.start_s => format!("at {}", moment(end_s)),
-            Some(end_s) => format!("{} to {}", moment(event.start_s), moment(end_s)),
-            None => format!("from {} on", moment(event.start_s)),
-        };
-        vec![Cell::text(event_name(event.kind)), Cell::text(when), Cell::text(event_detail(event))]
+fn events(record: &Record) -> Option<Block> {
+    let when = |event: &Event| match event.end_s {
+        Some(end_s) if end_s <= event.start_s => format!("at {}", moment(end_s)),
+        Some(end_s) => format!("{} to {}", moment(event.start_s), moment(end_s)),
+        None => format!("from {} on", moment(event.start_s)),
     };
-    let rows: Vec<_> =
-        record.observation.iter().flat_map(|observation| &observation.events).map(row).collect();
-    let columns = ["event", "when", "details"].map(Column::text).to_vec();
-    (!rows.is_empty()).then_some(Table { columns, rows, ..Table::default() })
+    let events = record.observation.iter().flat_map(|observation| &observation.events);
+    let table = Table::of(
+        events,
+        &[
+            (Column::text("event"), &|event| Cell::text(event_name(event.kind))),
+            (Column::text("when"), &|event| Cell::text(when(event))),
+            (Column::text("details"), &|event| Cell::text(event_detail(event))),
+        ],
+    );
+    table.if_any()
 }
 
 /// With a minus sign before measuring began.
@@ -218,23 +216,17 @@ pub(crate) fn event_name(kind: EventKind) -> &'static str {
 
 /// Upper bounds of the throughput, the lowest first.
 pub(crate) fn ceilings(ceilings: &[Ceiling]) -> Vec<Block> {
-    let row = |ceiling: &Ceiling| {
-        vec![
-            Cell::text(wording::ceiling_name(&ceiling.basis)),
-            Cell::figure(Quantity::PerSecond, ceiling.tps),
-            Cell::figure(Quantity::Share, ceiling.reached_share).with_bar(ceiling.reached_share),
-            Cell::text(wording::ceiling(&ceiling.basis)),
-        ]
-    };
-    let rows: Vec<_> = ceilings.iter().map(row).collect();
-    let columns = vec![
-        Column::text("limited by"),
-        Column::figures("at most, tps"),
-        Column::figures("reached"),
-        Column::text("explanation"),
-    ];
-    let table = (!rows.is_empty()).then(|| Block::Table(Table { columns, rows, ..Table::default() }));
-    headed("Nearest limits", table)
+    let share = |share| Cell::figure(Quantity::Share, share).with_bar(share);
+    let table = Table::of(
+        ceilings,
+        &[
+            (Column::text("limited by"), &|it| Cell::text(wording::ceiling_name(&it.basis))),
+            (Column::figures("at most, tps"), &|it| Cell::figure(Quantity::PerSecond, it.tps)),
+            (Column::figures("reached"), &|it| share(it.reached_share)),
+            (Column::text("explanation"), &|it| Cell::text(wording::ceiling(&it.basis))),
+        ],
+    );
+    headed("Nearest limits", table.if_any())
 }
 
 /// A statement as pg_stat_statements counted it; figures are means of a call.
@@ -282,35 +274,25 @@ pub(super) fn statement_figures(record: &Record) -> Vec<StatementFigures> {
     statements().map(figures).collect()
 }
 
-fn statements(record: &Record) -> Option<Table> {
-    let figures = statement_figures(record);
-    let row = |statement: &StatementFigures| {
-        let StatementFigures { query, calls, share, each_us, rows, hit, read, read_time_us, .. } = statement;
-        let number = |value: &Option<f64>| Cell::figure_if(Quantity::Number, *value);
-        let time = |value: &Option<f64>| Cell::figure_if(Quantity::Microseconds, *value);
-        vec![
-            Cell::code(query.clone()),
-            Cell::figure_if(Quantity::Count, *calls),
-            Cell::figure(Quantity::Share, *share).with_bar(*share),
-            time(each_us),
-            number(rows),
-            number(hit),
-            number(read),
-            time(read_time_us),
-        ]
-    };
-    let titles = [
-        "calls",
-        "share of time",
-        "time each",
-        "rows each",
-        "blocks hit each",
-        "blocks read each",
-        "read time each",
-    ];
-    let columns = std::iter::once(Column::text("statement")).chain(titles.map(Column::figures)).collect();
-    let rows: Vec<_> = figures.iter().map(row).collect();
-    (!rows.is_empty()).then_some(Table { columns, rows, ..Table::default() })
+fn statements(record: &Record) -> Option<Block> {
+    let number = |value| Cell::figure_if(Quantity::Number, value);
+    let time = |value| Cell::figure_if(Quantity::Microseconds, value);
+    let table = Table::of(
+        statement_figures(record),
+        &[
+            (Column::text("statement"), &|it| Cell::code(it.query.clone())),
+            (Column::figures("calls"), &|it| Cell::figure_if(Quantity::Count, it.calls)),
+            (Column::figures("share of time"), &|it| {
+                Cell::figure(Quantity::Share, it.share).with_bar(it.share)
+            }),
+            (Column::figures("time each"), &|it| time(it.each_us)),
+            (Column::figures("rows each"), &|it| number(it.rows)),
+            (Column::figures("blocks hit each"), &|it| number(it.hit)),
+            (Column::figures("blocks read each"), &|it| number(it.read)),
+            (Column::figures("read time each"), &|it| time(it.read_time_us)),
+        ],
+    );
+    table.if_any()
 }
 
 /// What could not be observed, and why.
