@@ -1,5 +1,5 @@
-//! Figures of a run in progress as metric families, for Prometheus and compatible systems. `metrics_server` serves them over
-//! HTTP. Counters exclude the warm-up; the standard requires seconds as unit of time.
+//! Figures of a run in progress as metric families, for Prometheus and compatible systems. `metrics_server` serves them
+//! over HTTP. Counters exclude the warm-up; the standard requires seconds as unit of time.
 
 use std::time::Duration;
 

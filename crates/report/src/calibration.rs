@@ -22,7 +22,7 @@ pub fn calibration(calibrations: &[Calibration]) -> Document {
         let mut blocks = vec![Block::Paragraph(Tone::Plain, machine(calibration))];
         blocks.push(Block::Table(table(&calibration.levels)));
         blocks.extend(late_wakeups(calibration).map(|text| Block::Paragraph(Tone::Plain, text)));
-        blocks.push(Block::Chart(Box::new(chart(&calibration.levels))));
+        blocks.push(Block::chart(chart(&calibration.levels)));
         Section::new(id, section_title, "", Audience::All, blocks)
     };
     Document { title, sections: calibrations.iter().map(of_one).collect(), ..Document::default() }
@@ -71,7 +71,7 @@ fn chart(levels: &[Level]) -> Chart {
     let series = vec![Series { has_dots: true, ..Series::new("", Colour::Run(0), points) }];
     let x = Axis::new("clients", Quantity::Count).logarithmic(true).with_marks(marks);
     let y = Axis::new("round trips per second", Quantity::PerSecond);
-    let plot = Plot::Lines { x, y, series, is_stacked: false, bands: Vec::new() };
+    let plot = Plot::lines(x, y, series);
     Chart::new("Round trips", "per second, by number of clients", plot)
 }
 

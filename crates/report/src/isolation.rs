@@ -218,7 +218,7 @@ fn example(example: &Example) -> Vec<Block> {
     let replica = if replica { " with a replica" } else { "" };
     vec![
         Block::Heading(format!("{}{replica}, {}", anomaly_name(row), verdict(example.is_forbidden))),
-        Block::Paragraph(Tone::Quiet, capitalised(&format!("{}{list}.", row.meaning))),
+        Block::quiet(capitalised(&format!("{}{list}.", row.meaning))),
         Block::Preformatted(lines.join("\n")),
     ]
 }

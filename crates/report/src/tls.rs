@@ -191,7 +191,7 @@ fn suites(scan: &Scan) -> Vec<Block> {
         // The names of suites are long and must not be cut; the weaknesses follow in words.
         blocks.push(Block::Table(Table { columns, rows, optional_columns: 1, ..Table::default() }));
     }
-    blocks.extend(scan.ways.iter().map(|way| Block::Paragraph(Tone::Quiet, totals(way))));
+    blocks.extend(scan.ways.iter().map(|way| Block::quiet(totals(way))));
     blocks
 }
 

@@ -54,7 +54,7 @@ fn of_page(record: &ComparisonRecord) -> [Section; 7] {
     };
     let notes: Vec<String> = notes::notes(record).iter().map(|note| capitalised(note)).collect();
     let warnings = if notes.is_empty() { Vec::new() } else { vec![Block::List(Tone::Caution, notes)] };
-    let drawn = |charts: Vec<Chart>| charts.into_iter().map(|it| Block::Chart(Box::new(it))).collect();
+    let drawn = |charts: Vec<Chart>| charts.into_iter().map(Block::chart).collect();
     let mut pairs: Vec<Block> = drawn(charts::pairs(record));
     pairs.push(Block::List(Tone::Plain, lines(record)));
     let method = vec![Block::Heading("Method".to_owned()), Block::Facts(method(record))];

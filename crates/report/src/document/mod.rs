@@ -100,6 +100,22 @@ pub(crate) enum Block {
     Chart(Box<Chart>),
 }
 
+impl Block {
+    pub(crate) fn chart(chart: Chart) -> Block {
+        Block::Chart(Box::new(chart))
+    }
+
+    /// Closed at first, and without a link to it.
+    pub(crate) fn folded(title: impl Into<String>, blocks: Vec<Block>) -> Block {
+        Block::Folded { id: None, title: title.into(), is_open: false, blocks }
+    }
+
+    /// An explanation.
+    pub(crate) fn quiet(text: impl Into<String>) -> Block {
+        Block::Paragraph(Tone::Quiet, text.into())
+    }
+}
+
 /// How much a text matters, and which way.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -191,19 +207,43 @@ impl Fact {
     }
 }
 
-/// A column of a table whose rows are of `T`: its head, and its cell of a row.
-pub(crate) type ColumnOf<'a, T> = (Column, &'a dyn Fn(&T) -> Cell);
+/// A table that has a row for each item, and gets its columns one by one.
+pub(crate) struct TableOf<T> {
+    items: Vec<T>,
+    pub(crate) table: Table,
+}
+
+impl<T> TableOf<T> {
+    pub(crate) fn new(items: impl IntoIterator<Item = T>) -> TableOf<T> {
+        let items: Vec<T> = items.into_iter().collect();
+        let rows = items.iter().map(|_| Vec::new()).collect();
+        TableOf { items, table: Table { rows, ..Table::default() } }
+    }
+
+    pub(crate) fn column(&mut self, column: Column, cell: impl Fn(&T) -> Cell) {
+        self.table.columns.push(column);
+        self.table.rows.iter_mut().zip(&self.items).for_each(|(row, item)| row.push(cell(item)));
+    }
+
+    /// A column of words.
+    pub(crate) fn text(&mut self, title: impl Into<String>, text: impl Fn(&T) -> String) {
+        self.column(Column::text(title), |item| Cell::text(text(item)));
+    }
+
+    pub(crate) fn figures(&mut self, title: impl Into<String>, cell: impl Fn(&T) -> Cell) {
+        self.column(Column::figures(title), cell);
+    }
+}
 
 impl Table {
-    /// A row for each item.
-    pub(crate) fn of<T>(items: impl IntoIterator<Item = T>, columns: &[ColumnOf<'_, T>]) -> Table {
-        let row = |item: T| columns.iter().map(|(_, cell)| cell(&item)).collect();
-        let rows = items.into_iter().map(row).collect();
-        Table {
-            columns: columns.iter().map(|(column, _)| column.clone()).collect(),
-            rows,
-            ..Table::default()
-        }
+    /// A row for each item; each column is a head, and its cell of a row.
+    pub(crate) fn of<T>(
+        items: impl IntoIterator<Item = T>,
+        columns: &[(Column, &dyn Fn(&T) -> Cell)],
+    ) -> Table {
+        let mut table = TableOf::new(items);
+        columns.iter().for_each(|(column, cell)| table.column(column.clone(), cell));
+        table.table
     }
 
     /// Nothing of a table without rows.

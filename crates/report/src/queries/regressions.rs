@@ -105,7 +105,7 @@ pub(super) fn section(compared: &Compared<'_>) -> Vec<Block> {
         100.0 * FALSE_DISCOVERY_RATE,
         limit(regressions)
     );
-    vec![Block::Table(table), Block::Paragraph(Tone::Quiet, words)]
+    vec![Block::Table(table), Block::quiet(words)]
 }
 
 /// For JSON; the limit is in per cent.

@@ -423,7 +423,7 @@ fn nearest_limit(record: &Record) -> Option<String> {
 /// The latency tables and their explanations, each to stand apart from the next.
 fn latency(record: &Record) -> Vec<Vec<Block>> {
     let Record { plan, summary, .. } = record;
-    let paragraph = |text: &str| vec![Block::Paragraph(Tone::Quiet, text.to_owned())];
+    let paragraph = |text: &str| vec![Block::quiet(text)];
     if summary.counts.succeeded == 0 {
         return vec![paragraph(latencies::NO_LATENCY)];
     }

@@ -3,7 +3,7 @@
 
 use results::{BlockSources, Record, StatementCounters};
 
-use crate::document::{Block, Cell, Column, ColumnOf, Table, Tone};
+use crate::document::{Block, Cell, Column, TableOf};
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
 
@@ -70,28 +70,24 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         Cell::figure_if(Quantity::Share, it.sources.map(|sources| sources.share(of(&sources))))
     };
     let bytes = |value| Cell::figure_if(Quantity::Bytes, value);
-    let columns: [ColumnOf<'_, KernelFigures>; 9] = [
-        (Column::text("statement"), &|it| Cell::code(it.query.clone())),
-        (Column::figures("user CPU each"), &|it| time(it.user_us)),
-        (Column::figures("system CPU each"), &|it| time(it.system_us)),
-        (Column::figures("share of CPU"), &|it| share(it.share)),
-        (Column::figures("from shared buffers"), &|it| part(it, |sources| sources.shared_buffers)),
-        (Column::figures("from system cache"), &|it| part(it, |sources| sources.system_cache)),
-        (Column::figures("from disk"), &|it| part(it, |sources| sources.disk)),
-        (Column::figures("read from disk each"), &|it| bytes(it.disk_read_bytes)),
-        (Column::figures("written each"), &|it| bytes(it.disk_written_bytes)),
-    ];
     let has_reads = figures.iter().any(|figures| figures.disk_read_bytes.is_some());
-    let shown = columns.into_iter().enumerate().filter(|(at, _)| has_reads || !OF_READS.contains(at));
-    let table = Table::of(figures, &shown.map(|(_, column)| column).collect::<Vec<_>>());
+    let mut table = TableOf::new(figures);
+    table.column(Column::text("statement"), |it| Cell::code(it.query.clone()));
+    table.figures("user CPU each", |it| time(it.user_us));
+    table.figures("system CPU each", |it| time(it.system_us));
+    table.figures("share of CPU", |it| share(it.share));
+    if has_reads {
+        table.figures("from shared buffers", |it| part(it, |sources| sources.shared_buffers));
+        table.figures("from system cache", |it| part(it, |sources| sources.system_cache));
+        table.figures("from disk", |it| part(it, |sources| sources.disk));
+        table.figures("read from disk each", |it| bytes(it.disk_read_bytes));
+    }
+    table.figures("written each", |it| bytes(it.disk_written_bytes));
     let title = "CPU time of statements and sources of their blocks, as pg_stat_kcache counts them";
-    let mut blocks = vec![Block::Heading(title.to_owned()), Block::Table(table)];
-    blocks.extend(excess(record).map(|text| Block::Paragraph(Tone::Quiet, text)));
+    let mut blocks = vec![Block::Heading(title.to_owned()), Block::Table(table.table)];
+    blocks.extend(excess(record).map(Block::quiet));
     blocks
 }
-
-/// Columns that are there only if reads were counted.
-const OF_READS: std::ops::Range<usize> = 4..8;
 
 /// What disks delivered beyond the blocks that the statements read; `None` if that is nothing.
 fn excess(record: &Record) -> Option<String> {

@@ -5,7 +5,7 @@ use results::{CommandSummary, Latency, Record, ScriptSummary};
 
 use super::difference::signed_percent;
 use super::{Run, letter};
-use crate::document::{Block, Cell, Column, Table, Tone};
+use crate::document::{Block, Cell, Column, Table};
 use crate::figures::{count, counted};
 use crate::metrics::{Metric, Quantity};
 use crate::prose::escaped_line;
@@ -129,7 +129,7 @@ pub(super) fn commands_of_scripts(record: &Record) -> Vec<Vec<Block>> {
         if commands.len() > COMMANDS_SHOWN_MAX {
             let more = (commands.len() - COMMANDS_SHOWN_MAX) as u64;
             let more = format!("and {}", counted(more, "more command", "more commands"));
-            blocks.push(Block::Paragraph(Tone::Quiet, more));
+            blocks.push(Block::quiet(more));
         }
         Some(blocks)
     };

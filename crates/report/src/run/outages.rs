@@ -6,7 +6,7 @@ use results::{
     Outages, Record,
 };
 
-use crate::document::{Block, Cell, Column, Fact, Table, Tone};
+use crate::document::{Block, Cell, Column, Fact, Table};
 use crate::figures::{TIE, count, counted, latency, measured_seconds, percent, rate};
 use crate::prose::escaped_line;
 
@@ -25,7 +25,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         blocks.push(Block::Table(connections(outage)));
         if outage.clients > outage.connections.len().min(CONNECTIONS_MAX) as u64 {
             let text = "The table shows the connections that were without success for the longest time.";
-            blocks.push(Block::Paragraph(Tone::Quiet, text.to_owned()));
+            blocks.push(Block::quiet(text));
         }
     }
     blocks

@@ -37,7 +37,7 @@ pub(super) fn brief(record: &Record) -> Vec<Block> {
     let others = ranks.len().saturating_sub(BRIEF_MAX) as u64;
     let others = (others > 0)
         .then(|| format!("and {}", counted(others, "more load generator", "more load generators")))
-        .map(|others| Block::Paragraph(Tone::Quiet, others));
+        .map(Block::quiet);
     table(shown).into_iter().chain(others).collect()
 }
 

@@ -2,13 +2,13 @@
 //! observed.
 
 use results::{
-    Ceiling, Event, EventKind, LagValue, Record, StaleSession, StandbyLag, StatementCounters, WaitMethod,
-    WaitShare, Waits,
+    Ceiling, Event, EventKind, LagValue, Record, StaleSession, StatementCounters, WaitMethod, WaitShare,
+    Waits,
 };
 
 use super::kcache::{self, QUERY_LEN_MAX};
 use super::warnings::event_detail;
-use crate::document::{Block, Cell, Column, Fact, Table, Tone};
+use crate::document::{Block, Cell, Column, Fact, Table, TableOf};
 use crate::figures::{
     TIE, as_asked, count, counted, latency, measured_seconds, percent, share, share_interval,
 };
@@ -21,17 +21,17 @@ const WAITS_MAX: usize = 12;
 
 /// All of it, for the page and Markdown.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
-    let mut blocks = vec![Block::Paragraph(Tone::Quiet, observed(record))];
+    let mut blocks = vec![Block::quiet(observed(record))];
     let waits = record.observation.as_ref().and_then(|observation| observation.waits.as_ref());
     if let Some(waits) = waits {
         blocks.push(Block::Heading("Wait events and CPU of the backends".to_owned()));
         blocks.extend(waits_table(&waits.top));
-        blocks.push(Block::Paragraph(Tone::Quiet, sampling(waits)));
+        blocks.push(Block::quiet(sampling(waits)));
         blocks.extend(waits_of_scripts(record, waits));
     }
     let observation = record.observation.as_ref();
     blocks.extend(observation.into_iter().flat_map(|observation| ceilings(&observation.ceilings)));
-    blocks.extend(headed("Replication lag of the standbys", standbys(record).map(Block::Table)));
+    blocks.extend(headed("Replication lag of the standbys", standbys(record)));
     blocks.extend(headed("Staleness of the standbys as clients saw it", staleness(record).map(Block::Table)));
     blocks.extend(headed("Events", events(record)));
     blocks.extend(headed("Statements, as pg_stat_statements counts them", statements(record)));
@@ -52,22 +52,14 @@ fn headed(title: &str, block: Option<Block>) -> Vec<Block> {
 
 /// The most frequent wait events, as shares of the backends that were not idle.
 pub(crate) fn waits_table(waits: &[WaitShare]) -> Option<Block> {
-    let row = |wait: &WaitShare| {
-        vec![
-            Cell::text(escaped_line(&wait.event_type)),
-            Cell::text(escaped_line(&wait.event)),
-            Cell::figure(Quantity::Share, wait.share).with_bar(wait.share),
-            Cell::text(share_interval(wait.interval)),
-        ]
-    };
-    let rows: Vec<_> = waits.iter().take(WAITS_MAX).map(row).collect();
-    let has_intervals = waits.iter().any(|wait| wait.interval.is_some());
-    let mut columns = vec![Column::text("type"), Column::text("event"), Column::figures("share")];
-    columns.extend(has_intervals.then(|| Column::figures("95 % interval")));
-    (!rows.is_empty()).then(|| {
-        let rows = rows.into_iter().map(|row| row.into_iter().take(columns.len()).collect()).collect();
-        Block::Table(Table { columns: columns.clone(), rows, ..Table::default() })
-    })
+    let mut table = TableOf::new(waits.iter().take(WAITS_MAX));
+    table.text("type", |wait| escaped_line(&wait.event_type));
+    table.text("event", |wait| escaped_line(&wait.event));
+    table.figures("share", |wait| Cell::figure(Quantity::Share, wait.share).with_bar(wait.share));
+    if waits.iter().any(|wait| wait.interval.is_some()) {
+        table.figures("95 % interval", |wait| Cell::text(share_interval(wait.interval)));
+    }
+    table.table.if_any()
 }
 
 /// How the wait events were sampled, and how shares follow from the samples.
@@ -107,34 +99,31 @@ fn waits_of_scripts(record: &Record, waits: &Waits) -> Vec<Block> {
     }
     let of_script = |(script, waits): (&results::Script, &Vec<WaitShare>)| {
         let title = format!("Wait events of {}", escaped_line(&script.name));
-        Some(Block::Folded { id: None, title, is_open: false, blocks: vec![waits_table(waits)?] })
+        Some(Block::folded(title, vec![waits_table(waits)?]))
     };
     scripts.iter().zip(&waits.scripts).filter_map(of_script).collect()
 }
 
 /// The lag of each standby, as the mean and the maximum of one sample a second.
-fn standbys(record: &Record) -> Option<Table> {
-    const VALUES: [(LagValue, Quantity); 6] = [
-        (|sample| sample.write_us, Quantity::Microseconds),
-        (|sample| sample.flush_us, Quantity::Microseconds),
-        (|sample| sample.replay_us, Quantity::Microseconds),
-        (|sample| sample.write_bytes, Quantity::Bytes),
-        (|sample| sample.flush_bytes, Quantity::Bytes),
-        (|sample| sample.replay_bytes, Quantity::Bytes),
+fn standbys(record: &Record) -> Option<Block> {
+    const VALUES: [(&str, LagValue, Quantity); 6] = [
+        ("write lag", |sample| sample.write_us, Quantity::Microseconds),
+        ("flush lag", |sample| sample.flush_us, Quantity::Microseconds),
+        ("replay lag", |sample| sample.replay_us, Quantity::Microseconds),
+        ("WAL not written", |sample| sample.write_bytes, Quantity::Bytes),
+        ("not flushed", |sample| sample.flush_bytes, Quantity::Bytes),
+        ("not replayed", |sample| sample.replay_bytes, Quantity::Bytes),
     ];
-    let row = |standby: &StandbyLag| {
-        let names = [&standby.name, &standby.sync_state].map(|text| Cell::text(escaped_line(text.as_str())));
-        let figures = VALUES.iter().map(|(of, quantity)| match standby.mean_and_max(*of) {
+    let mut table = TableOf::new(&record.observation.as_ref()?.standbys);
+    table.text("standby", |standby| escaped_line(standby.name.as_str()));
+    table.text("state", |standby| escaped_line(standby.sync_state.as_str()));
+    for (title, of, quantity) in VALUES {
+        table.figures(format!("{title}, mean / max"), |standby| match standby.mean_and_max(of) {
             Some((mean, max)) => Cell::text(format!("{} / {}", quantity.shown(mean), quantity.shown(max))),
             None => Cell::text("unknown"),
         });
-        names.into_iter().chain(figures).collect()
-    };
-    let rows: Vec<_> = record.observation.as_ref()?.standbys.iter().map(row).collect();
-    let mut columns = vec![Column::text("standby"), Column::text("state")];
-    let figures = ["write lag", "flush lag", "replay lag", "WAL not written", "not flushed", "not replayed"];
-    columns.extend(figures.map(|title| Column::figures(format!("{title}, mean / max"))));
-    (!rows.is_empty()).then(|| Table { columns, rows, ..Table::default() })
+    }
+    table.table.if_any()
 }
 
 /// What the probe's sessions read from standbys.
@@ -175,7 +164,7 @@ fn counters(record: &Record) -> Vec<Block> {
         let columns = vec![Column::text("object"), Column::text("counter"), Column::figures("change")];
         let table = Table { columns, rows: rows.take(COUNTERS_MAX).collect(), ..Table::default() };
         let title = escaped_line(&view.view);
-        Block::Folded { id: None, title, is_open: false, blocks: vec![Block::Table(table)] }
+        Block::folded(title, vec![Block::Table(table)])
     };
     record.observation.iter().flat_map(|observation| &observation.counters).map(of_view).collect()
 }
