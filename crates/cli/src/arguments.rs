@@ -10,7 +10,7 @@ use ::lab::{Programs, instrumentation};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
 use connect::{Environment, Overrides, Target};
-use report::ReportedStore;
+use output::ReportedStore;
 use results::Annotation;
 use run::StorePlaces;
 use run::options::seconds;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use ::lab::{host_of_session, managed_site};
 use clap::Args;
 use connect::Overrides;
+use output::LogOptions;
 use report::Subject;
-use report::pgbench::LogOptions;
 use run::options::whole_seconds;
 use run::{RunRequest, RunSpec, Runner, Surface};
 

@@ -155,7 +155,7 @@ fn write(generation: &Generation, arguments: &DataArguments, terminal: &Terminal
     let place = arguments.output.as_deref().unwrap_or("standard output".as_ref());
     let unwritable = output::unwritable(place, "rows");
     let mut out: Box<dyn Write> = match &arguments.output {
-        Some(path) => Box::new(report::file::create_of(path, &arguments.schema).map_err(&unwritable)?),
+        Some(path) => Box::new(::output::file::create_of(path, &arguments.schema).map_err(&unwritable)?),
         None => Box::new(ring::check_stdout().map(|()| io::stdout().lock()).map_err(&unwritable)?),
     };
     let (table, jobs) = (arguments.table.as_deref(), arguments.jobs.into());

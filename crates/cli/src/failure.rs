@@ -5,7 +5,7 @@ use ::experiment::ExperimentError;
 use ::lab::LabError;
 use connect::ConnectError;
 use engine::EngineError;
-use report::SelectionError;
+use output::SelectionError;
 use results::ResultsError;
 use run::{ExitStatus, RunError};
 use server::ServerError;

@@ -113,7 +113,7 @@ impl<'a> TerminalListener<'a> {
         }
         let (name, format) = (&subject.experiment.name, self.output.format);
         let stores = [reported(&self.places)];
-        let overview = report::overview(&stores, name, Some(subject.profile), format);
+        let overview = output::overview(&stores, name, Some(subject.profile), format);
         let show = |overview| self.output.show(Subject::Experiment(&overview), self.terminal);
         if let Err(failure) = overview.map_err(Failure::from).and_then(show) {
             let told = format!("the trials are stored, but cannot be reported: {failure}");

@@ -40,7 +40,7 @@ pub(crate) fn completions(
 
 pub(crate) fn man(arguments: &ManArguments, command: Command) -> Result<(), Failure> {
     let directory = &arguments.directory;
-    let written = report::file::fill_directory(directory, |draft| clap_mangen::generate_to(command, draft));
+    let written = output::file::fill_directory(directory, |draft| clap_mangen::generate_to(command, draft));
     let what = || format!("write manual pages into {}", directory.display());
     written.map_err(|error| Failure::System { what: what(), error })
 }

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use report::{Format, Subject, file};
+use output::file;
+use report::{Format, Subject};
 use results::SafeText;
 use run::ExitStatus;
 

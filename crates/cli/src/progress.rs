@@ -1,8 +1,8 @@
-//! Progress of a run: a view redrawn each second, or lines at intervals, and metrics over HTTP. `report` calculates
+//! Progress of a run: a view redrawn each second, or lines at intervals, and metrics over HTTP. `output` calculates
 //! the figures.
 
 use engine::Progress;
-use report::{LiveFigures, MetricsServer, Phase};
+use output::{LiveFigures, MetricsServer, Phase};
 use results::{Plan, WaitMean};
 use run::options::whole_seconds;
 
@@ -86,11 +86,11 @@ impl<'a> ProgressDisplay<'a> {
         }
         match self.style {
             ProgressStyle::View if is_whole => {
-                let lines = report::live_view(&figures.view(waits), &self.terminal.message_style());
+                let lines = output::live_view(&figures.view(waits), &self.terminal.message_style());
                 self.terminal.draw(&[self.above.as_slice(), &lines].concat());
             }
             ProgressStyle::Lines(every_s) if is_whole && figures.seconds() >= every_s => {
-                self.terminal.say(report::live_line(&figures.line()));
+                self.terminal.say(output::live_line(&figures.line()));
             }
             _ => {}
         }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use ::experiment::Profile;
 use clap::Args;
-use report::{ReportedStore, Selection, Subject};
+use output::{ReportedStore, Selection};
+use report::Subject;
 
 use crate::arguments::{self, Word, words};
 use crate::failure::Failure;
@@ -72,6 +73,6 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
         comparison: comparison.as_deref(),
         stores: &stores,
     };
-    let selected = report::select(&selection, output.format)?;
+    let selected = output::select(&selection, output.format)?;
     output.write(Subject::from(&selected), terminal)
 }

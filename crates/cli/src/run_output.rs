@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use engine::End;
-use report::MetricsServer;
-use report::pgbench::{LogFault, LogOptions, tracers};
+use output::{LogFault, LogOptions, MetricsServer, tracers};
 use results::{Annotation, GoalVerdict, Record};
 use run::{Circumstances, Event, Finished, Keeper, Kept, PreparationMessage, RunError, Runner, StorePlaces};
 

@@ -1,12 +1,12 @@
 //! pgmeter's own messages about clients during a run, printed on the workers' threads.
-//! `report::pgbench` writes the log files and calls these messages.
+//! `output` writes the log files and calls these messages.
 
 use std::io;
 use std::path::PathBuf;
 
 use dropin::system_words;
 use engine::{ClientEvent, Tracer, WorkerIntro};
-use report::pgbench::{ClientMessages, tracer_without_log};
+use output::{ClientMessages, tracer_without_log};
 
 use crate::failure::Failure;
 use crate::terminal;

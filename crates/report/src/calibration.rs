@@ -4,11 +4,11 @@
 use results::{Calibration, Lateness, Level};
 
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
-use crate::csv::quoted;
 use crate::document::{Audience, Block, Cell, Column, Document, Section, Table, Tone};
 use crate::figures::latency;
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
+use crate::values::ValueTable;
 
 /// The document of calibrations, such as one for each event loop.
 pub fn calibration(calibrations: &[Calibration]) -> Document {
@@ -22,7 +22,7 @@ pub fn calibration(calibrations: &[Calibration]) -> Document {
         let mut blocks = vec![Block::Paragraph(Tone::Plain, machine(calibration))];
         blocks.push(Block::Table(table(&calibration.levels)));
         blocks.extend(late_wakeups(calibration).map(|text| Block::Paragraph(Tone::Plain, text)));
-        blocks.push(Block::Chart(Box::new(chart(&calibration.levels))));
+        blocks.push(Block::chart(chart(&calibration.levels)));
         Section::new(id, section_title, "", Audience::All, blocks)
     };
     Document { title, sections: calibrations.iter().map(of_one).collect(), ..Document::default() }
@@ -48,17 +48,20 @@ fn late_wakeups(calibration: &Calibration) -> Option<String> {
 }
 
 fn table(levels: &[Level]) -> Table {
-    let row = |level: &Level| {
-        vec![
-            Cell::figure(Quantity::Count, level.clients.into()),
-            Cell::figure(Quantity::PerSecond, level.round_trips_per_s),
-            Cell::figure(Quantity::Microseconds, level.cpu_us_per_round_trip),
-            Cell::figure(Quantity::Microseconds, level.round_trip_us_p50),
-            Cell::figure_if(Quantity::Share, level.run_queue_share),
-        ]
-    };
-    let columns = ["clients", "round trips/s", "CPU each", "p50", "waited for a core"].map(Column::figures);
-    Table { columns: columns.to_vec(), rows: levels.iter().map(row).collect(), ..Table::default() }
+    Table::of(
+        levels,
+        &[
+            (Column::figures("clients"), &|it| Cell::figure(Quantity::Count, it.clients.into())),
+            (Column::figures("round trips/s"), &|it| Cell::figure(Quantity::PerSecond, it.round_trips_per_s)),
+            (Column::figures("CPU each"), &|it| {
+                Cell::figure(Quantity::Microseconds, it.cpu_us_per_round_trip)
+            }),
+            (Column::figures("p50"), &|it| Cell::figure(Quantity::Microseconds, it.round_trip_us_p50)),
+            (Column::figures("waited for a core"), &|it| {
+                Cell::figure_if(Quantity::Share, it.run_queue_share)
+            }),
+        ],
+    )
 }
 
 fn chart(levels: &[Level]) -> Chart {
@@ -68,39 +71,24 @@ fn chart(levels: &[Level]) -> Chart {
     let series = vec![Series { has_dots: true, ..Series::new("", Colour::Run(0), points) }];
     let x = Axis::new("clients", Quantity::Count).logarithmic(true).with_marks(marks);
     let y = Axis::new("round trips per second", Quantity::PerSecond);
-    let plot = Plot::Lines { x, y, series, is_stacked: false, bands: Vec::new() };
+    let plot = Plot::lines(x, y, series);
     Chart::new("Round trips", "per second, by number of clients", plot)
 }
 
-/// The calibrations as they are kept, in a list.
-pub fn calibration_json(calibrations: &[Calibration]) -> String {
-    let mut json = serde_json::to_string_pretty(calibrations).expect("a calibration has string keys only");
-    json.push('\n');
-    results::escaped_json(json)
-}
-
-const COLUMNS: [&str; 6] = [
-    "event_loop",
-    "clients",
-    "round_trips_per_s",
-    "cpu_us_per_round_trip",
-    "round_trip_us_p50",
-    "run_queue_share",
-];
-
-/// A line for each number of clients.
-pub fn calibration_csv(calibrations: &[Calibration]) -> String {
-    let line = |(calibration, level): (&Calibration, &Level)| {
-        let cells = [
-            calibration.event_loop.name().to_owned(),
-            level.clients.to_string(),
-            level.round_trips_per_s.to_string(),
-            level.cpu_us_per_round_trip.to_string(),
-            level.round_trip_us_p50.to_string(),
-            level.run_queue_share.map_or(String::new(), |share| share.to_string()),
-        ];
-        cells.map(|cell| quoted(&cell)).join(",") + "\n"
+/// A row for each number of clients.
+pub(crate) fn calibration_rows(calibrations: &[Calibration]) -> ValueTable<'_> {
+    const COLUMNS: &str =
+        "event_loop,clients,round_trips_per_s,cpu_us_per_round_trip,round_trip_us_p50,run_queue_share";
+    let row = |(calibration, level): (&'_ Calibration, &Level)| {
+        vec![
+            calibration.event_loop.name().into(),
+            level.clients.into(),
+            level.round_trips_per_s.into(),
+            level.cpu_us_per_round_trip.into(),
+            level.round_trip_us_p50.into(),
+            level.run_queue_share.into(),
+        ]
     };
     let levels = calibrations.iter().flat_map(|it| it.levels.iter().map(move |level| (it, level)));
-    COLUMNS.join(",") + "\n" + &levels.map(line).collect::<String>()
+    ValueTable::new(COLUMNS, levels.map(row).collect())
 }

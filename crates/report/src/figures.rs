@@ -15,7 +15,7 @@ const DECIMALS_MAX: usize = 3;
 pub(crate) const TIE: char = '\u{a0}';
 
 /// Replaces no-break spaces for output.
-pub(crate) fn with_ordinary_spaces(text: &str) -> String {
+pub fn with_ordinary_spaces(text: &str) -> String {
     text.replace(TIE, " ")
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn decimals_of_rates(smallest: f64) -> usize {
 }
 
 /// Fixed number of decimals, with thousands separators: `12,345.6`.
-pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+pub fn fixed(value: f64, decimals: usize) -> String {
     let plain = format!("{value:.decimals$}");
     let whole_len = plain.find('.').unwrap_or(plain.len());
     let mut out = String::with_capacity(plain.len() + plain.len() / 3);
@@ -96,7 +96,7 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
 }
 
 /// An integer with thousands separators: `12,345`.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     fixed(number as f64, 0)
 }
 
@@ -106,12 +106,12 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
 }
 
 /// A rate: four significant digits, or all digits before the point.
-pub(crate) fn rate(per_second: f64) -> String {
+pub fn rate(per_second: f64) -> String {
     fixed(per_second, decimals_for(per_second, RATE_DIGITS))
 }
 
 /// A measured latency with its unit: `6.48 ms`.
-pub(crate) fn latency(us: f64) -> String {
+pub fn latency(us: f64) -> String {
     let unit = Unit::for_typical(us);
     let value = unit.of(us);
     format!("{}{TIE}{}", fixed(value, decimals_for(value, SIGNIFICANT_DIGITS)), unit.symbol())
@@ -157,7 +157,7 @@ pub(crate) const UNKNOWN_SIZE: &str = "known to no better than ±\u{a0}100\u{a0}
 
 /// A percentage: `12 %`, `0.24 %`. Nonzero shares that round to zero are `< 0.01 %`; shares below 100 % are never shown
 /// as `100 %`, but as `99.7 %`.
-pub(crate) fn percent(part: f64, whole: f64) -> String {
+pub fn percent(part: f64, whole: f64) -> String {
     let percent = if whole > 0.0 { part / whole * 100.0 } else { 0.0 };
     if percent > 0.0 && percent < 0.01 {
         return format!("<{TIE}0.01{TIE}%");

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::experiment;
-use crate::subject::{Subject, borrowed, document, query_runs};
-use crate::{PngError, TextStyle};
+use crate::cases::suites;
+use crate::subject::{self, Subject, document};
+use crate::{PngError, TextStyle, values};
 
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,36 +78,20 @@ impl Format {
 /// # Errors
 /// If there is no memory for a picture.
 pub fn formatted(subject: Subject<'_>, format: Format, style: &TextStyle) -> Result<Vec<u8>, PngError> {
-    let text = match (subject, format) {
-        (Subject::Runs(runs), Format::Json) => crate::json(&borrowed(runs)),
-        (Subject::Runs(runs), Format::Csv) => {
-            // A column of the table has the number alone, which programs can read.
-            let mut runs = borrowed(runs);
-            runs.iter_mut().for_each(|run| run.name = run.name.strip_prefix("run ").unwrap_or(run.name));
-            crate::csv(&runs)
-        }
-        (Subject::Experiment(overview), Format::Json) => experiment::json(overview),
-        (Subject::Experiment(overview), Format::Csv) => experiment::csv(overview),
-        (Subject::Queries(runs), Format::Json) => crate::queries_json(&query_runs(runs)),
-        (Subject::Queries(runs), Format::Csv) => crate::queries_csv(&query_runs(runs)),
-        (Subject::Comparison(record), Format::Json) => results::escaped_json(record.to_json()),
-        (Subject::Comparison(record), Format::Csv) => crate::comparison_csv(record),
-        (Subject::Calibrations(all), Format::Json) => crate::calibration_json(all),
-        (Subject::Calibrations(all), Format::Csv) => crate::calibration_csv(all),
-        (Subject::SelfTest(test), Format::Json) => crate::self_test_json(test),
-        (Subject::SelfTest(test), Format::Csv) => crate::self_test_csv(test),
-        (Subject::Tls(scan), Format::Json) => crate::tls_json(scan),
-        (Subject::Tls(scan), Format::Csv) => crate::tls_csv(scan),
-        (Subject::Isolation(report), Format::Json) => crate::isolation_json(report),
-        (Subject::Isolation(report), Format::Csv) => crate::isolation_csv(report),
-        // The terminal shows no charts, so the histograms that they are made of need not be decoded.
-        (Subject::Runs([(_, record)]), Format::Text) => crate::text(&crate::summary(record, true), style),
-        (_, Format::Junit) => crate::junit::junit(subject),
-        (_, Format::Text) => crate::text(&document(subject), style),
-        (_, Format::Markdown) => crate::markdown(&document(subject)),
-        (_, Format::Html) => crate::html(&document(subject)),
-        (_, Format::Svg) => crate::svg(&document(subject)),
-        (_, Format::Png) => return crate::png(&document(subject)),
+    let document = || document(subject);
+    let text = match format {
+        Format::Json => subject::json(subject),
+        Format::Csv => subject::csv(subject),
+        Format::Junit => values::junit(&suites(subject)),
+        Format::Text => match subject {
+            // The terminal shows no charts, so the histograms that they are made of need not be decoded.
+            Subject::Runs([(_, record)]) => crate::text(&crate::summary(record, true), style),
+            _ => crate::text(&document(), style),
+        },
+        Format::Markdown => crate::markdown(&document()),
+        Format::Html => crate::html(&document()),
+        Format::Svg => crate::svg(&document()),
+        Format::Png => return crate::png(&document()),
     };
     Ok(text.into_bytes())
 }

@@ -3,7 +3,7 @@
 
 use stats::goals::{GoalResult, GoalVerdict};
 
-use crate::document::{Block, Cell, Column, Table, Tone};
+use crate::document::{Block, Cell, Column, TableOf, Tone};
 use crate::prose::escaped_line;
 use crate::wording::{self, Measurement};
 
@@ -27,23 +27,18 @@ pub(crate) fn table<'a>(
     if results.is_empty() {
         return Vec::new();
     }
-    let row = |(name, result): &(String, &GoalResult)| {
-        let mut row = vec![
-            Cell::text(escaped_line(&result.goal.to_string())),
-            Cell::text(wording::verdict_name(result.verdict)).with_tone(tone(result.verdict)),
-            Cell::text(wording::goal_value(result)),
-            Cell::text(wording::goal_interval(result).unwrap_or_default()),
-        ];
-        if of.is_some() {
-            row.insert(0, Cell::text(name));
-        }
-        row
-    };
-    let titles = ["goal", "verdict", "figure", "95 % interval"];
-    let columns = of.into_iter().chain(titles).map(Column::text).collect();
     let method = wording::method_of_goals(results.iter().map(|(_, result)| *result), measurement);
-    let table = Table { columns, rows: results.iter().map(row).collect(), ..Table::default() };
-    vec![Block::Table(table), Block::Paragraph(Tone::Quiet, method)]
+    let mut table = TableOf::new(results);
+    if let Some(of) = of {
+        table.text(of, |(name, _)| name.clone());
+    }
+    table.text("goal", |(_, result)| escaped_line(&result.goal.to_string()));
+    table.column(Column::text("verdict"), |(_, result)| {
+        Cell::text(wording::verdict_name(result.verdict)).with_tone(tone(result.verdict))
+    });
+    table.text("figure", |(_, result)| wording::goal_value(result));
+    table.text("95 % interval", |(_, result)| wording::goal_interval(result).unwrap_or_default());
+    vec![Block::Table(table.table), Block::quiet(method)]
 }
 
 /// The goals that were missed or, without one, those that are undecided.

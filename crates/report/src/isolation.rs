@@ -12,6 +12,7 @@ use crate::document::{
 use crate::figures::{count, counted};
 use crate::metrics::Quantity;
 use crate::prose::{capitalised, enumerate, escaped_line};
+use crate::values::ValueTable;
 
 /// Elements of a list that are shown, the last ones.
 const ELEMENTS_SHOWN: usize = 4;
@@ -39,22 +40,21 @@ pub fn isolation(report: &IsolationReport) -> Document {
     }
 }
 
-/// The check as JSON.
-pub fn isolation_json(report: &IsolationReport) -> String {
-    let mut json = serde_json::to_string_pretty(report).expect("a report has string keys only");
-    json.push('\n');
-    results::escaped_json(json)
-}
-
-/// A line for each kind of anomaly.
-pub fn isolation_csv(report: &IsolationReport) -> String {
-    let mut out = "anomaly,code,cases,forbidden,on_replica\n".to_owned();
-    for finding in &report.findings.anomalies {
+/// A row for each kind of anomaly.
+pub(crate) fn isolation_rows(report: &IsolationReport) -> ValueTable<'_> {
+    let row = |finding: &Finding| {
         let row = finding.anomaly.row();
         let Finding { is_forbidden, needs_replica, cases, .. } = finding;
-        out += &format!("{},{},{cases},{is_forbidden},{needs_replica}\n", row.name, row.code);
-    }
-    out
+        vec![
+            row.name.into(),
+            row.code.into(),
+            (*cases).into(),
+            (*is_forbidden).into(),
+            (*needs_replica).into(),
+        ]
+    };
+    let rows = report.findings.anomalies.iter().map(row).collect();
+    ValueTable::new("anomaly,code,cases,forbidden,on_replica", rows)
 }
 
 /// `write skew (G2)`.
@@ -185,25 +185,22 @@ fn verdict(is_forbidden: bool) -> &'static str {
 }
 
 fn anomalies(report: &IsolationReport) -> Table {
-    let row = |finding: &Finding| {
-        let row = finding.anomaly.row();
-        let tone = if finding.is_forbidden { Tone::Bad } else { Tone::Plain };
+    let name = |finding: &Finding| {
         let replica = if finding.needs_replica { " with a replica" } else { "" };
-        vec![
-            Cell::text(format!("{}{replica}", anomaly_name(row))),
-            Cell::figure(Quantity::Count, finding.cases as f64),
-            Cell::text(verdict(finding.is_forbidden)).with_tone(tone),
-        ]
+        Cell::text(format!("{}{replica}", anomaly_name(finding.anomaly.row())))
     };
-    Table {
-        columns: vec![
-            Column::text("anomaly"),
-            Column::figures("cases"),
-            Column::text(format!("at {}", report.findings.level.sql())),
+    let permission = |finding: &Finding| {
+        let tone = if finding.is_forbidden { Tone::Bad } else { Tone::Plain };
+        Cell::text(verdict(finding.is_forbidden)).with_tone(tone)
+    };
+    Table::of(
+        &report.findings.anomalies,
+        &[
+            (Column::text("anomaly"), &|it| name(it)),
+            (Column::figures("cases"), &|it| Cell::figure(Quantity::Count, it.cases as f64)),
+            (Column::text(format!("at {}", report.findings.level.sql())), &|it| permission(it)),
         ],
-        rows: report.findings.anomalies.iter().map(row).collect(),
-        ..Table::default()
-    }
+    )
 }
 
 fn example(example: &Example) -> Vec<Block> {
@@ -221,7 +218,7 @@ fn example(example: &Example) -> Vec<Block> {
     let replica = if replica { " with a replica" } else { "" };
     vec![
         Block::Heading(format!("{}{replica}, {}", anomaly_name(row), verdict(example.is_forbidden))),
-        Block::Paragraph(Tone::Quiet, capitalised(&format!("{}{list}.", row.meaning))),
+        Block::quiet(capitalised(&format!("{}{list}.", row.meaning))),
         Block::Preformatted(lines.join("\n")),
     ]
 }

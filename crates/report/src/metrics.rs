@@ -93,6 +93,8 @@ pub(crate) enum Metric {
 pub(crate) enum Source {
     /// A run as a whole.
     Run(fn(&Measured<'_>) -> Option<f64>),
+    /// Transactions of a kind; of a run as a whole, those of all scripts.
+    Transactions(fn(&Counts) -> u64),
     /// A distribution of times, in microseconds; of a run as a whole, the response times of all transactions that were
     /// due.
     Latency(fn(&Latency) -> f64),
@@ -183,11 +185,6 @@ impl Measured<'_> {
     fn commits(&self, of: fn(&Verification) -> u64) -> Option<f64> {
         self.verification.map(|found| of(found) as f64)
     }
-
-    /// A count, and nothing of a run that has none.
-    fn count(&self, of: fn(&Counts) -> u64) -> Option<f64> {
-        self.counts().map(|counts| of(counts) as f64)
-    }
 }
 
 const MICROSECONDS_PER_SECOND: f64 = 1e6;
@@ -262,7 +259,7 @@ macro_rules! cost {
 /// All of them, each at the place of its number, in the order in which they are shown.
 pub(crate) const METRICS: [MetricRow; 73] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
-    use Source::{Run, Steps};
+    use Source::{Run, Steps, Transactions};
     [
         row(Metric::Duration, "duration_us", "duration", Microseconds, "the duration of all timed steps", Steps)
             .key("duration"),
@@ -300,32 +297,22 @@ pub(crate) const METRICS: [MetricRow; 73] = {
         .key("cycle"),
         row(Metric::StartDelayMean, "start_delay_mean_us", "mean start delay", Microseconds, "mean time from when a succeeded transaction was due to its start, under a rate", Run(|run| Some(run.start_delay()?.mean))),
         row(Metric::StartDelayMax, "start_delay_max_us", "longest start delay", Microseconds, "longest time from when a succeeded transaction was due to its start, under a rate", Run(|run| Some(run.start_delay()?.max))),
-        row(Metric::Scheduled, "scheduled", "scheduled", Count, "transactions that were due in the measured time: succeeded + failed + skipped + unfinished + unknown", Run(|run| run.count(|counts| counts.scheduled))),
-        row(Metric::Succeeded, "succeeded", "succeeded", Count, "transactions that succeeded", {
-            Run(|run| run.count(|counts| counts.succeeded))
-        }),
-        row(Metric::Failed, "failed", "failed", Count, "transactions that failed", {
-            Run(|run| run.count(|counts| counts.failed))
-        }),
-        row(Metric::Skipped, "skipped", "skipped as too late to start", Count, "transactions that were not started because they exceeded the latency limit already, or because the load was paused", Run(|run| run.count(|counts| counts.skipped)))
+        row(Metric::Scheduled, "scheduled", "scheduled", Count, "transactions that were due in the measured time: succeeded + failed + skipped + unfinished + unknown", Transactions(|counts| counts.scheduled)),
+        row(Metric::Succeeded, "succeeded", "succeeded", Count, "transactions that succeeded", Transactions(|counts| counts.succeeded)),
+        row(Metric::Failed, "failed", "failed", Count, "transactions that failed", Transactions(|counts| counts.failed)),
+        row(Metric::Skipped, "skipped", "skipped as too late to start", Count, "transactions that were not started because they exceeded the latency limit already, or because the load was paused", Transactions(|counts| counts.skipped))
         .short("skipped"),
-        row(Metric::Unfinished, "unfinished", "unfinished at the end", Count, "transactions that were running when the run or their client ended, or that no client had started by then", Run(|run| run.count(|counts| counts.unfinished)))
+        row(Metric::Unfinished, "unfinished", "unfinished at the end", Count, "transactions that were running when the run or their client ended, or that no client had started by then", Transactions(|counts| counts.unfinished))
         .short("unfinished"),
-        row(Metric::Unknown, "unknown", "unknown ending", Count, "transactions whose connection was lost after COMMIT was sent: applied or not", Run(|run| run.count(|counts| counts.unknown)))
+        row(Metric::Unknown, "unknown", "unknown ending", Count, "transactions whose connection was lost after COMMIT was sent: applied or not", Transactions(|counts| counts.unknown))
         .short("unknown"),
-        row(Metric::Reserved, "reserved", "perhaps not replicated", Count, "succeeded transactions that the server acknowledged with the warning that they might not have been replicated", Run(|run| run.count(|counts| counts.reserved)))
+        row(Metric::Reserved, "reserved", "perhaps not replicated", Count, "succeeded transactions that the server acknowledged with the warning that they might not have been replicated", Transactions(|counts| counts.reserved))
         .short("reserved"),
-        row(Metric::Late, "late", "late", Count, "succeeded transactions that exceeded the latency limit", {
-            Run(|run| run.count(|counts| counts.late))
-        }),
+        row(Metric::Late, "late", "late", Count, "succeeded transactions that exceeded the latency limit", Transactions(|counts| counts.late)),
         row(Metric::LateOrSkipped, "late_or_skipped_share", "late or skipped", Share, "(late + skipped) ÷ scheduled", Run(|run| run.summary?.late_or_skipped_share))
         .key("late"),
-        row(Metric::Retried, "retried", "tried again", Count, "transactions that were tried more than once", {
-            Run(|run| run.count(|counts| counts.retried))
-        }),
-        row(Metric::Retries, "retries", "retries", Count, "tries after the first, of all transactions", {
-            Run(|run| run.count(|counts| counts.retries))
-        }),
+        row(Metric::Retried, "retried", "tried again", Count, "transactions that were tried more than once", Transactions(|counts| counts.retried)),
+        row(Metric::Retries, "retries", "retries", Count, "tries after the first, of all transactions", Transactions(|counts| counts.retries)),
         row(Metric::FailedShare, "failed_share", "failed", Share, "failed ÷ scheduled", {
             Run(|run| run.counts().and_then(|counts| share(counts.failed, counts.scheduled)))
         })
@@ -432,15 +419,22 @@ impl Metric {
     pub(crate) fn of_latency() -> impl Iterator<Item = (&'static MetricRow, fn(&Latency) -> f64)> {
         METRICS.iter().filter_map(|row| match row.source {
             Source::Latency(of) => Some((row, of)),
-            Source::Run(_) | Source::PerTransaction(_) | Source::Steps => None,
+            Source::Run(_) | Source::Transactions(_) | Source::PerTransaction(_) | Source::Steps => None,
+        })
+    }
+
+    /// Those that count transactions.
+    pub(crate) fn of_counts() -> impl Iterator<Item = (&'static MetricRow, fn(&Counts) -> u64)> {
+        METRICS.iter().filter_map(|row| match row.source {
+            Source::Transactions(of) => Some((row, of)),
+            Source::Run(_) | Source::Latency(_) | Source::PerTransaction(_) | Source::Steps => None,
         })
     }
 
     /// Those of a run as a whole that are not of its files' making.
     pub(crate) fn of_run() -> impl Iterator<Item = &'static MetricRow> {
-        let is_of_run =
-            |row: &&MetricRow| matches!(row.source, Source::Run(_)) && row.metric != Metric::Operations;
-        METRICS.iter().filter(is_of_run)
+        let is_of_run = |row: &&MetricRow| matches!(row.source, Source::Run(_) | Source::Transactions(_));
+        METRICS.iter().filter(is_of_run).filter(|row| row.metric != Metric::Operations)
     }
 
     /// Those that are means of a transaction on the server.
@@ -480,6 +474,7 @@ impl Metric {
         let run: Measured<'a> = run.into();
         let figure = match self.row().source {
             Source::Run(of) => of(&run),
+            Source::Transactions(of) => run.counts().map(|counts| of(counts) as f64),
             Source::Latency(of) => run.summary?.response_of_all_us().as_ref().map(of),
             Source::PerTransaction(of) => of(run.costs?),
             Source::Steps => None,
@@ -491,7 +486,7 @@ impl Metric {
     pub(crate) fn of_times(self, times: &Latency) -> Option<f64> {
         match self.row().source {
             Source::Latency(of) => Some(of(times)),
-            Source::Run(_) | Source::PerTransaction(_) | Source::Steps => None,
+            Source::Run(_) | Source::Transactions(_) | Source::PerTransaction(_) | Source::Steps => None,
         }
     }
 
@@ -507,10 +502,10 @@ pub fn metrics_reference() -> String {
     for MetricRow { name, column, key, quantity, definition, source, .. } in &METRICS {
         let name = match source {
             Source::Latency(_) => format!("`response_{name}_us`"),
-            Source::PerTransaction(_) | Source::Run(_) | Source::Steps if name == column => {
-                format!("`{name}`")
+            _ if name == column => format!("`{name}`"),
+            Source::PerTransaction(_) | Source::Run(_) | Source::Transactions(_) | Source::Steps => {
+                format!("`{name}`, `{column}`")
             }
-            Source::PerTransaction(_) | Source::Run(_) | Source::Steps => format!("`{name}`, `{column}`"),
         };
         let key = key.map(|key| format!("`{key}`")).unwrap_or_default();
         out += &format!("| {name} | {key} | {} | {definition} |\n", quantity.unit());

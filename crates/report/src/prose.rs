@@ -14,10 +14,14 @@ pub struct TextStyle {
 
 /// Emphasis of a piece of text; it repeats information that the words have.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Emphasis {
+pub enum Emphasis {
+    /// What is looked for first.
     Strong,
+    /// What is known already.
     Quiet,
+    /// A warning.
     Caution,
+    /// An error.
     Alarm,
 }
 
@@ -34,7 +38,7 @@ impl Emphasis {
 }
 
 /// The text with its emphasis, if colours are enabled.
-pub(crate) fn emphasise(text: &str, emphasis: Emphasis, style: &TextStyle) -> String {
+pub fn emphasise(text: &str, emphasis: Emphasis, style: &TextStyle) -> String {
     if style.colour && !text.is_empty() {
         format!("\x1b[{}m{text}\x1b[0m", emphasis.rendition())
     } else {
@@ -44,9 +48,28 @@ pub(crate) fn emphasise(text: &str, emphasis: Emphasis, style: &TextStyle) -> St
 
 /// Text from outside on one line. Control characters and bidirectional formatting characters are replaced by their
 /// codes.
-pub(crate) fn escaped_line(text: &str) -> String {
+pub fn escaped_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     escaped(&line).into_owned()
+}
+
+/// Text that is neither markup nor the end of an attribute, in XML and HTML. `other` says what a further character becomes.
+pub(crate) fn markup_escaped(text: &str, other: impl Fn(char) -> Option<&'static str>) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        let escaped = match character {
+            '&' => Some("&amp;"),
+            '<' => Some("&lt;"),
+            '>' => Some("&gt;"),
+            '"' => Some("&quot;"),
+            character => other(character),
+        };
+        match escaped {
+            Some(escaped) => out += escaped,
+            None => out.push(character),
+        }
+    }
+    out
 }
 
 /// `throughput` to `Throughput`; abbreviations stay.
@@ -56,7 +79,7 @@ pub(crate) fn titled(text: &str) -> String {
 }
 
 /// The text, cut to `characters_max` characters; an ellipsis marks the cut.
-pub(crate) fn cut(text: &str, characters_max: usize) -> String {
+pub fn cut(text: &str, characters_max: usize) -> String {
     if text.chars().count() <= characters_max {
         return text.to_owned();
     }

@@ -2,11 +2,12 @@
 //! `pgmeter self-test`.
 
 use results::{Check, Grade, SelfTest};
+use serde::Serialize;
 
-use crate::csv::quoted;
 use crate::document::{Audience, Banner, Block, Cell, Column, Document, Section, Table, Tone};
 use crate::figures::{count, latency, percent, rate};
 use crate::prose::escaped_line;
+use crate::values::{Value, ValueTable};
 
 /// The document of a self-test: its answer, the parts, and the calibration.
 pub fn self_test(test: &SelfTest) -> Document {
@@ -31,15 +32,14 @@ fn answer(grade: Grade) -> (Tone, &'static str) {
 }
 
 fn parts(test: &SelfTest) -> Table {
-    let row = |(check, grade): (Check, Grade)| {
-        vec![Cell::text(name(check)), Cell::text(finding(check, test)), Cell::text(grade_word(grade))]
-    };
-    let columns = ["part", "found", "grade"].map(Column::text);
-    Table {
-        columns: columns.to_vec(),
-        rows: test.checks().into_iter().map(row).collect(),
-        ..Table::default()
-    }
+    Table::of(
+        test.checks(),
+        &[
+            (Column::text("part"), &|(check, _)| Cell::text(name(*check))),
+            (Column::text("found"), &|(check, _)| Cell::text(finding(*check, test))),
+            (Column::text("grade"), &|(_, grade)| Cell::text(grade_word(*grade))),
+        ],
+    )
 }
 
 pub(crate) fn name(check: Check) -> &'static str {
@@ -157,26 +157,22 @@ fn remedy(check: Check) -> &'static str {
     }
 }
 
-/// The self-test as JSON.
-pub fn self_test_json(test: &SelfTest) -> String {
-    #[derive(serde::Serialize)]
+/// The self-test with its grades.
+pub(crate) fn graded(test: &SelfTest) -> impl Serialize {
+    #[derive(Serialize)]
     struct Graded<'a> {
         grade: Grade,
-        checks: Vec<(Check, Grade)>,
+        checks: [(Check, Grade); 9],
         #[serde(flatten)]
         test: &'a SelfTest,
     }
-    let graded = Graded { grade: test.grade(), checks: test.checks().to_vec(), test };
-    let mut json = serde_json::to_string_pretty(&graded).expect("a self-test has string keys only");
-    json.push('\n');
-    results::escaped_json(json)
+    Graded { grade: test.grade(), checks: test.checks(), test }
 }
 
-/// A line for each part.
-pub fn self_test_csv(test: &SelfTest) -> String {
-    let line = |(check, grade): (Check, Grade)| {
-        let cells = [name(check), &finding(check, test), grade_word(grade)].map(quoted);
-        cells.join(",") + "\n"
+/// A row for each part.
+pub(crate) fn self_test_rows(test: &SelfTest) -> ValueTable<'_> {
+    let row = |(check, grade): (Check, Grade)| {
+        vec![name(check).into(), Value::Words(finding(check, test)), grade_word(grade).into()]
     };
-    "part,found,grade\n".to_owned() + &test.checks().into_iter().map(line).collect::<String>()
+    ValueTable::new("part,found,grade", test.checks().into_iter().map(row).collect())
 }

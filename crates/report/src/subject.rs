@@ -1,12 +1,15 @@
 //! What reports are about: runs, experiments, query sets, comparisons, calibrations, self-tests, scans of TLS and anomalies
-//! of isolation. `document` makes each a document; `format` and `junit` give it a format.
+//! of isolation. Each is a document, rows and fields, and cases; `format` gives it a format.
+
+use std::collections::BTreeMap;
 
 use ::isolation::IsolationReport;
 use results::{Calibration, ComparisonRecord, Record, SelfTest, StepsRecord};
 use tls_scan::Scan;
 
 use crate::experiment::{self, Overview};
-use crate::{Document, QueryRun, Run};
+use crate::queries::{self, Compared};
+use crate::{Document, QueryRun, Run, values};
 
 /// What a report is about.
 #[derive(Clone, Copy, Debug)]
@@ -43,12 +46,49 @@ pub(super) fn document(subject: Subject<'_>) -> Document {
     }
 }
 
+/// For programs, complete: the record, or fields.
+pub(super) fn json(subject: Subject<'_>) -> String {
+    match subject {
+        Subject::Runs([(_, only)]) => values::json(only),
+        Subject::Runs(runs) => {
+            let records: Vec<&Record> = runs.iter().map(|(_, record)| record).collect();
+            values::json(&BTreeMap::from([("runs", records)]))
+        }
+        Subject::Experiment(overview) => values::json(&experiment::fields(overview)),
+        Subject::Queries(runs) => values::json(&queries::fields(&Compared::new(&query_runs(runs)))),
+        Subject::Comparison(record) => values::json(record),
+        Subject::Calibrations(all) => values::json(&all),
+        Subject::SelfTest(test) => values::json(&crate::self_test::graded(test)),
+        Subject::Tls(scan) => values::json(scan),
+        Subject::Isolation(report) => values::json(report),
+    }
+}
+
+/// For programs, as one table.
+pub(super) fn csv(subject: Subject<'_>) -> String {
+    values::csv(&match subject {
+        Subject::Runs(runs) => {
+            // A column of the table has the number alone, which programs can read.
+            let mut runs = borrowed(runs);
+            runs.iter_mut().for_each(|run| run.name = run.name.strip_prefix("run ").unwrap_or(run.name));
+            crate::run::rows(&runs)
+        }
+        Subject::Experiment(overview) => experiment::rows(overview),
+        Subject::Queries(runs) => return values::csv(&queries::rows(&Compared::new(&query_runs(runs)))),
+        Subject::Comparison(record) => crate::comparison::comparison_rows(record),
+        Subject::Calibrations(all) => crate::calibration::calibration_rows(all),
+        Subject::SelfTest(test) => crate::self_test::self_test_rows(test),
+        Subject::Tls(scan) => crate::tls::tls_rows(scan),
+        Subject::Isolation(report) => crate::isolation::isolation_rows(report),
+    })
+}
+
 /// The runs as reports take them.
-pub(super) fn borrowed(runs: &[(String, Record)]) -> Vec<Run<'_>> {
+fn borrowed(runs: &[(String, Record)]) -> Vec<Run<'_>> {
     runs.iter().map(|(name, record)| Run { name, record }).collect()
 }
 
 /// The query sets as reports take them.
-pub(super) fn query_runs(runs: &[(String, StepsRecord)]) -> Vec<QueryRun<'_>> {
+fn query_runs(runs: &[(String, StepsRecord)]) -> Vec<QueryRun<'_>> {
     runs.iter().map(|(name, record)| QueryRun { name, record }).collect()
 }

@@ -1,4 +1,4 @@
-//! A scan of TLS as a document: versions, cipher suites, certificates, and what is weak; and as JSON and CSV. `tls_scan`
+//! A scan of TLS as a document: versions, cipher suites, certificates, and what is weak; and its rows. `tls_scan`
 //! judges, the sentences are here. Used by `cli` for `pgmeter tls`.
 
 use std::cmp::Reverse;
@@ -9,12 +9,12 @@ use tls_scan::{
     WeaknessKind,
 };
 
-use crate::csv::quoted;
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents,
 };
 use crate::figures::counted;
 use crate::prose::{capitalised, enumerate, escaped_line};
+use crate::values::ValueTable;
 
 /// The table of suites marks all of them.
 const SUBJECTS_NAMED: usize = 4;
@@ -36,28 +36,21 @@ pub fn tls(scan: &Scan) -> Document {
     }
 }
 
-/// The scan as JSON.
-pub fn tls_json(scan: &Scan) -> String {
-    let mut json = serde_json::to_string_pretty(scan).expect("a scan has string keys only");
-    json.push('\n');
-    results::escaped_json(json)
-}
-
-/// A line for each question.
-pub fn tls_csv(scan: &Scan) -> String {
-    let mut out = "way,question,outcome,version,key_exchange\n".to_owned();
-    for way in &scan.ways {
+/// A row for each question.
+pub(crate) fn tls_rows(scan: &Scan) -> ValueTable<'_> {
+    let row = |way: &WayScan, question, outcome: &Outcome| {
+        let accepted = outcome.accepted();
+        let version = accepted.map_or("", |accepted| accepted.version.name());
+        let exchange = accepted.map(exchange).unwrap_or_default();
+        let cells = [way_name(way.way), question, &in_words(outcome), version, &exchange];
+        cells.map(|cell| cell.to_owned().into()).into()
+    };
+    let rows = scan.ways.iter().flat_map(|way| {
         let versions = way.versions.iter().map(|finding| (finding.version.name(), &finding.outcome));
         let suites = way.suites.iter().map(|finding| (finding.name.as_str(), &finding.outcome));
-        for (question, outcome) in versions.chain(suites) {
-            let accepted = outcome.accepted();
-            let version = accepted.map_or("", |accepted| accepted.version.name());
-            let exchange = accepted.map(exchange).unwrap_or_default();
-            let cells = [way_name(way.way), question, &in_words(outcome), version, &exchange].map(quoted);
-            out += &(cells.join(",") + "\n");
-        }
-    }
-    out
+        versions.chain(suites).map(|(question, outcome)| row(way, question, outcome))
+    });
+    ValueTable::new("way,question,outcome,version,key_exchange", rows.collect())
 }
 
 /// Questions that the server left open, by the ways that accept TLS: what it would accept is not known.
@@ -198,7 +191,7 @@ fn suites(scan: &Scan) -> Vec<Block> {
         // The names of suites are long and must not be cut; the weaknesses follow in words.
         blocks.push(Block::Table(Table { columns, rows, optional_columns: 1, ..Table::default() }));
     }
-    blocks.extend(scan.ways.iter().map(|way| Block::Paragraph(Tone::Quiet, totals(way))));
+    blocks.extend(scan.ways.iter().map(|way| Block::quiet(totals(way))));
     blocks
 }
 
@@ -410,6 +403,10 @@ mod tests {
     use super::*;
     use crate::TextStyle;
 
+    fn junit(subject: crate::Subject<'_>) -> String {
+        crate::values::junit(&crate::cases::suites(subject))
+    }
+
     fn accepted(version: Version, suite: &str, key_exchange: Option<KeyExchange>) -> Outcome {
         let of_12 = (version < Version::V13).then_some(true);
         Outcome::Accepted(Accepted {
@@ -556,7 +553,7 @@ mod tests {
 
     #[test]
     fn csv_has_a_line_for_each_question_with_its_own_words() {
-        let csv = tls_csv(&scan());
+        let csv = crate::values::csv(&tls_rows(&scan()));
         assert_eq!(csv.lines().count(), 1 + 4 + 4 + 4);
         for line in [
             "way,question,outcome,version,key_exchange",
@@ -571,14 +568,14 @@ mod tests {
 
     #[test]
     fn json_escapes_what_would_steer_a_terminal_and_junit_fails_for_a_must() {
-        let json = tls_json(&scan());
+        let json = crate::values::json(&scan());
         assert!(json.contains("\"CN=db\\u001b[1m\"") && !json.contains('\u{1b}'), "{json}");
         for part in
             ["\"outcome\": \"closed\"", "\"outcome\": \"no_answer\"", "\"alert\": 40", "\"code\": 4866"]
         {
             assert!(json.contains(part), "{part} {json}");
         }
-        let junit = crate::junit::junit(crate::Subject::Tls(&scan()));
+        let junit = junit(crate::Subject::Tls(&scan()));
         assert!(junit.contains("tests=\"3\" failures=\"1\""), "{junit}");
     }
 
@@ -589,7 +586,7 @@ mod tests {
         assert_eq!(banner.tone, Tone::Caution);
         let text = banner.text.replace('\u{a0}', " ");
         assert!(text.contains("It did not answer 1 question, so there may be"), "{text}");
-        let junit = crate::junit::junit(crate::Subject::Tls(&scan));
+        let junit = junit(crate::Subject::Tls(&scan));
         assert!(junit.contains("tests=\"1\" failures=\"0\" errors=\"1\""), "{junit}");
         scan.ways[0].suites.pop();
         assert_eq!(answer(&scan).tone, Tone::Good);

@@ -18,6 +18,7 @@ mod tree;
 mod type_names;
 mod words;
 mod workload_tables;
+mod writers;
 
 use std::path::Path;
 use std::process::Command;
@@ -111,7 +112,7 @@ const BANS: &[Ban<'_>] = &[
 /// A rule's name and what it checks.
 type Rule = (&'static str, fn(&Tree) -> Vec<Problem>);
 
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 16] = [
     ("dependency arrows", arrows::check),
     ("sizes", sizes::check),
     ("circles of imports", circles::check),
@@ -127,6 +128,7 @@ const RULES: [Rule; 15] = [
     ("index of the manual", index::check),
     ("names in records", record::check),
     ("settings of sessions", session_settings::check),
+    ("writers of formats", writers::check),
 ];
 
 /// The rule that needs the program itself.

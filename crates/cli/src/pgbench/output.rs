@@ -5,9 +5,8 @@ use std::io;
 
 use dropin::{ClientMessages, Level, Options, system_words};
 use engine::{ClientEvent, End, Progress};
-use report::pgbench::{
-    self, Columns, LogFault, LogOptions, Presentation, ProgressClock, ProgressMeter, final_report, tracers,
-};
+use output::{LogFault, LogOptions, tracers};
+use report::pgbench::{Columns, Presentation, ProgressClock, ProgressMeter, final_report};
 use results::{Record, unix_now};
 use run::{Event, Finished, Keeper, RunError, Runner, StorePlaces};
 
@@ -146,7 +145,7 @@ struct PrintedMessages {
     messages: ClientMessages,
 }
 
-impl pgbench::ClientMessages for PrintedMessages {
+impl output::ClientMessages for PrintedMessages {
     fn wants_steps(&self) -> bool {
         self.messages.debug
     }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-use report::{Run, TextStyle, document};
+use report::{Format, Run, Subject, TextStyle, document};
 use results::{Record, steers};
 use script::Random;
 
@@ -103,8 +103,8 @@ fn show(genuine: &Genuine, record: &Record, input: &[u8], outcome: &mut Digest) 
     match digest.value() / 2 % FORMATS {
         0 => check("side by side", &report::text(&document(&[one, other]), &STYLE), 0),
         1 | 2 => check("markdown", &report::markdown(&document(runs)), 0),
-        3 | 4 => check("CSV", &report::csv(runs), 0),
-        5 => check("JSON", &report::json(runs), 0),
+        3 | 4 => check("CSV", &for_programs(runs, Format::Csv), 0),
+        5 => check("JSON", &for_programs(runs, Format::Json), 0),
         6 => check("SVG", &report::svg(&document(runs)), 0),
         7 => report::png(&document(&[one])).map(drop).map_err(|error| format!("no picture: {error}")),
         8 => {
@@ -117,6 +117,12 @@ fn show(genuine: &Genuine, record: &Record, input: &[u8], outcome: &mut Digest) 
         }
         _ => check("text", &report::text(&report::summary(record, true), &STYLE), 0),
     }
+}
+
+fn for_programs(runs: &[Run<'_>], format: Format) -> String {
+    let runs: Vec<_> = runs.iter().map(|run| (run.name.to_owned(), run.record.clone())).collect();
+    let text = report::formatted(Subject::Runs(&runs), format, &STYLE).expect("only a picture can fail");
+    String::from_utf8(text).expect("it is text")
 }
 
 const NO_NUMBERS: [&str; 3] = ["NaN", "inf", "Infinity"];

@@ -54,6 +54,13 @@ pub(crate) enum Plot {
     Bars { axis: Axis, groups: Vec<BarGroup>, legend: Vec<(String, Colour)> },
 }
 
+impl Plot {
+    /// Lines that are neither stacked nor on bands.
+    pub(crate) fn lines(x: Axis, y: Axis, series: Vec<Series>) -> Plot {
+        Plot::Lines { x, y, series, is_stacked: false, bands: Vec::new() }
+    }
+}
+
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Axis {

@@ -270,13 +270,7 @@ mod tests {
             .logarithmic(true)
             .with_marks(vec![(1.0, "1".to_owned()), (8.0, HOSTILE.to_owned())]);
         let y = Axis::new("throughput", Quantity::PerSecond);
-        let plot = Plot::Lines {
-            x,
-            y,
-            series: vec![series(HOSTILE, false), series("b", true)],
-            is_stacked: false,
-            bands: Vec::new(),
-        };
+        let plot = Plot::lines(x, y, vec![series(HOSTILE, false), series("b", true)]);
         let markup = markup(&Chart::new(HOSTILE, HOSTILE, plot), 3);
         assert!(markup.starts_with("<figure class=\"chart\" id=\"chart-3\">"), "{markup}");
         assert!(

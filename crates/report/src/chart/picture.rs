@@ -348,13 +348,11 @@ mod tests {
         let point = |x: f64| Point { interval: Some((1.0, 9.0)), signs: signs.clone(), ..Point::new(x, 5.0) };
         let points = vec![point(1.0), point(f64::NAN), point(64.0)];
         let series = Series { has_dots: true, ..Series::new("simple", Colour::Run(0), points) };
-        let lines = Plot::Lines {
-            x: Axis::new("clients", Quantity::Number).logarithmic(true),
-            y: Axis::new("", Quantity::PerSecond),
-            series: vec![Series { is_dashed: true, ..series.clone() }, series],
-            is_stacked: false,
-            bands: Vec::new(),
-        };
+        let lines = Plot::lines(
+            Axis::new("clients", Quantity::Number).logarithmic(true),
+            Axis::new("", Quantity::PerSecond),
+            vec![Series { is_dashed: true, ..series.clone() }, series],
+        );
         let bar = Bar {
             label: String::new(),
             parts: vec![(5.0, Colour::Run(0)), (2.0, Colour::Run(1))],
@@ -372,13 +370,8 @@ mod tests {
             below: "± 1 %".to_owned(),
             beside: vec![Fact::new("median", "3 ms")],
         };
-        let chart = |title: &str, plot: Plot| Block::Chart(Box::new(Chart::new(title, "a caption", plot)));
-        let folded = Block::Folded {
-            id: None,
-            title: String::new(),
-            is_open: false,
-            blocks: vec![chart("Sizes", bars)],
-        };
+        let chart = |title: &str, plot: Plot| Block::chart(Chart::new(title, "a caption", plot));
+        let folded = Block::folded(String::new(), vec![chart("Sizes", bars)]);
         let first = vec![headline, Block::Paragraph(Tone::Plain, long)];
         let of_terminal =
             Section::new("brief", "", "", Audience::Terminal, vec![chart("Hidden", lines.clone())]);

@@ -466,7 +466,7 @@ mod tests {
         let y = Axis::new("", Quantity::Number);
         let points = (0..10).map(|at| Point::new(f64::from(at), 1.0)).collect();
         let series = vec![Series { has_dots: true, ..Series::new("", Colour::Run(0), points) }];
-        let plot = Plot::Lines { x, y, series, is_stacked: false, bands: Vec::new() };
+        let plot = Plot::lines(x, y, series);
         let drawn = drawn(&plot, false, 900.0).unwrap();
         let names = drawn.shapes.iter().filter_map(|shape| match shape {
             Shape::Text { x, text, .. } if text.starts_with("sync") => Some(*x),

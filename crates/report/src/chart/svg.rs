@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::colour::Paint;
 use super::shapes::{CELL_OVERLAP, Shape, Sheet};
+use crate::prose::markup_escaped;
 
 /// A sheet as one SVG document.
 pub(super) fn written(sheet: &Sheet) -> String {
@@ -123,20 +124,11 @@ pub(super) fn path(points: &[(f32, f32)]) -> String {
 /// Text that is neither markup nor the end of an attribute, in SVG and in HTML. XML has no place for control characters
 /// at all (Extensible Markup Language 1.0, §2.2).
 pub(super) fn text_escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            character if results::steers(character) => out.push('\u{fffd}'),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            character => out.push(character),
-        }
-    }
-    out
+    markup_escaped(text, |character| match character {
+        '\'' => Some("&#39;"),
+        '\u{fffe}' | '\u{ffff}' => Some("\u{fffd}"),
+        character => results::steers(character).then_some("\u{fffd}"),
+    })
 }
 
 #[cfg(test)]

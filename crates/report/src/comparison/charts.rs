@@ -113,5 +113,5 @@ pub(super) fn interval(record: &ComparisonRecord) -> Vec<Chart> {
 
 fn lines(title: String, caption: &str, y: Axis, series: Vec<Series>) -> Chart {
     let x = Axis::new("time", Quantity::Seconds);
-    Chart::new(title, caption, Plot::Lines { x, y, series, is_stacked: false, bands: Vec::new() })
+    Chart::new(title, caption, Plot::lines(x, y, series))
 }

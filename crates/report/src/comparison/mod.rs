@@ -3,10 +3,10 @@
 
 mod answer;
 mod charts;
-mod csv;
 mod goals;
 pub(crate) mod names;
 mod notes;
+mod rows;
 mod table;
 
 use results::{
@@ -14,7 +14,7 @@ use results::{
     MetricFinding, MetricNoise,
 };
 
-pub use csv::comparison_csv;
+pub(crate) use rows::comparison_rows;
 
 use crate::chart::Chart;
 use crate::document::{Audience, Block, Document, Fact, Section, Tone, with_contents};
@@ -54,7 +54,7 @@ fn of_page(record: &ComparisonRecord) -> [Section; 7] {
     };
     let notes: Vec<String> = notes::notes(record).iter().map(|note| capitalised(note)).collect();
     let warnings = if notes.is_empty() { Vec::new() } else { vec![Block::List(Tone::Caution, notes)] };
-    let drawn = |charts: Vec<Chart>| charts.into_iter().map(|it| Block::Chart(Box::new(it))).collect();
+    let drawn = |charts: Vec<Chart>| charts.into_iter().map(Block::chart).collect();
     let mut pairs: Vec<Block> = drawn(charts::pairs(record));
     pairs.push(Block::List(Tone::Plain, lines(record)));
     let method = vec![Block::Heading("Method".to_owned()), Block::Facts(method(record))];
@@ -257,6 +257,10 @@ mod tests {
     use super::*;
     use crate::{Subject, TextStyle, text};
 
+    fn comparison_csv(record: &ComparisonRecord) -> String {
+        crate::values::csv(&comparison_rows(record))
+    }
+
     /// A comparison whose pairs had blocks with these figures, tps and p99, on both sides; better, by tps.
     // Long because: a comparison has many fields.
     fn record(blocks: &[(Option<f64>, Option<f64>)]) -> ComparisonRecord {
@@ -450,7 +454,7 @@ mod tests {
         ] {
             assert!(csv.contains(line), "{line}: {csv}");
         }
-        let junit = crate::junit::junit(Subject::Comparison(&record));
+        let junit = crate::values::junit(&crate::cases::suites(Subject::Comparison(&record)));
         for case in ["p95", "p50 of read.sql", "p95 of write.sql", "p50 of write.sql"] {
             assert!(junit.contains(&format!("name=\"{case}\"")), "{case}: {junit}");
         }

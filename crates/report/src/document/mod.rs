@@ -100,6 +100,22 @@ pub(crate) enum Block {
     Chart(Box<Chart>),
 }
 
+impl Block {
+    pub(crate) fn chart(chart: Chart) -> Block {
+        Block::Chart(Box::new(chart))
+    }
+
+    /// Closed at first, and without a link to it.
+    pub(crate) fn folded(title: impl Into<String>, blocks: Vec<Block>) -> Block {
+        Block::Folded { id: None, title: title.into(), is_open: false, blocks }
+    }
+
+    /// An explanation.
+    pub(crate) fn quiet(text: impl Into<String>) -> Block {
+        Block::Paragraph(Tone::Quiet, text.into())
+    }
+}
+
 /// How much a text matters, and which way.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -181,8 +197,58 @@ impl Banner {
 }
 
 impl Fact {
+    /// Those that are known.
+    pub(crate) fn known<const N: usize>(facts: [(&str, Option<String>); N]) -> impl Iterator<Item = Fact> {
+        facts.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?)))
+    }
+
     pub(crate) fn new(label: impl Into<String>, value: impl Into<String>) -> Fact {
         Fact { label: label.into(), value: value.into() }
+    }
+}
+
+/// A table that has a row for each item, and gets its columns one by one.
+pub(crate) struct TableOf<T> {
+    items: Vec<T>,
+    pub(crate) table: Table,
+}
+
+impl<T> TableOf<T> {
+    pub(crate) fn new(items: impl IntoIterator<Item = T>) -> TableOf<T> {
+        let items: Vec<T> = items.into_iter().collect();
+        let rows = items.iter().map(|_| Vec::new()).collect();
+        TableOf { items, table: Table { rows, ..Table::default() } }
+    }
+
+    pub(crate) fn column(&mut self, column: Column, cell: impl Fn(&T) -> Cell) {
+        self.table.columns.push(column);
+        self.table.rows.iter_mut().zip(&self.items).for_each(|(row, item)| row.push(cell(item)));
+    }
+
+    /// A column of words.
+    pub(crate) fn text(&mut self, title: impl Into<String>, text: impl Fn(&T) -> String) {
+        self.column(Column::text(title), |item| Cell::text(text(item)));
+    }
+
+    pub(crate) fn figures(&mut self, title: impl Into<String>, cell: impl Fn(&T) -> Cell) {
+        self.column(Column::figures(title), cell);
+    }
+}
+
+impl Table {
+    /// A row for each item; each column is a head, and its cell of a row.
+    pub(crate) fn of<T>(
+        items: impl IntoIterator<Item = T>,
+        columns: &[(Column, &dyn Fn(&T) -> Cell)],
+    ) -> Table {
+        let mut table = TableOf::new(items);
+        columns.iter().for_each(|(column, cell)| table.column(column.clone(), cell));
+        table.table
+    }
+
+    /// Nothing of a table without rows.
+    pub(crate) fn if_any(self) -> Option<Block> {
+        (!self.rows.is_empty()).then_some(Block::Table(self))
     }
 }
 

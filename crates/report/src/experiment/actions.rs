@@ -36,7 +36,7 @@ pub(super) fn blocks(overview: &Overview) -> Vec<Block> {
                        their indexes. The longest response is that of the whole run.";
     vec![
         Block::Table(Table { columns, rows, optional_columns: 1, ..Table::default() }),
-        Block::Paragraph(Tone::Quiet, explanation.to_owned()),
+        Block::quiet(explanation),
     ]
 }
 

@@ -7,15 +7,16 @@ use stats::Change;
 use super::cells::{Standing, Trial};
 use super::effects::LevelEffect;
 use super::metric::Metric;
-use super::overview::{Contrast, ContrastOfCell, Overview};
+use super::overview::{Contrast, Overview};
 use super::repeats::{Ratio, Repeated, figure};
 use super::said::{
     IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, difference, is_base, limits_in_words,
     ratio, signs, top_waits,
 };
-use super::steps::StepFigures;
 use super::{Quantity, actions, drawn, goals, outages, query_sets};
-use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents};
+use crate::document::{
+    Audience, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,
+};
 use crate::prose::{cut, escaped_line};
 use crate::queries::ROWS_MAX;
 use crate::wording;
@@ -90,7 +91,7 @@ pub fn document(overview: &Overview) -> Document {
 
 fn quiet(sentences: impl IntoIterator<Item = String>) -> Option<Block> {
     let sentences: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
-    (!sentences.is_empty()).then(|| Block::Paragraph(Tone::Quiet, sentences.join(" ")))
+    (!sentences.is_empty()).then(|| Block::quiet(sentences.join(" ")))
 }
 
 fn standing(overview: &Overview) -> Vec<Block> {
@@ -212,12 +213,10 @@ fn warnings(overview: &Overview) -> Vec<Block> {
     }
     let mut blocks = vec![Block::List(Tone::Caution, overview.concerns.clone())];
     if !overview.builds.is_empty() {
-        blocks.push(Block::Folded {
-            id: None,
-            title: "How the servers were built".to_owned(),
-            is_open: false,
-            blocks: vec![Block::List(Tone::Plain, overview.builds.clone())],
-        });
+        blocks.push(Block::folded(
+            "How the servers were built".to_owned(),
+            vec![Block::List(Tone::Plain, overview.builds.clone())],
+        ));
     }
     blocks
 }
@@ -238,41 +237,29 @@ fn ratio_cell(it: Option<Ratio>, if_none: &str) -> Cell {
 }
 
 /// A table with a row for each cell.
-struct CellTable<'a> {
-    overview: &'a Overview,
-    table: Table,
+fn cell_table(overview: &Overview) -> TableOf<usize> {
+    let mut table = TableOf::new(0..overview.cells.len());
+    table.column(Column::text(factor_names(overview)), |cell| {
+        Cell::text(label(overview, *cell)).with_link(format!("cell-{}", cell + 1))
+    });
+    table
 }
 
-impl CellTable<'_> {
-    fn new(overview: &Overview) -> CellTable<'_> {
-        let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
-        let names = if names.is_empty() { "combination".to_owned() } else { escaped_line(&names.join(", ")) };
-        let row = |cell: usize| {
-            vec![
-                Cell::text(cut(&escaped_line(&overview.label(cell)), LABEL_LEN_MAX))
-                    .with_link(format!("cell-{}", cell + 1)),
-            ]
-        };
-        let table = Table {
-            columns: vec![Column::text(cut(&names, LABEL_LEN_MAX))],
-            rows: (0..overview.cells.len()).map(row).collect(),
-            ..Table::default()
-        };
-        CellTable { overview, table }
-    }
+/// The title of a column of combinations.
+fn factor_names(overview: &Overview) -> String {
+    let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
+    let names = if names.is_empty() { "combination".to_owned() } else { escaped_line(&names.join(", ")) };
+    cut(&names, LABEL_LEN_MAX)
+}
 
-    fn column(&mut self, column: Column, of: impl Fn(usize) -> Cell) {
-        self.table.columns.push(column);
-        self.table.rows.iter_mut().enumerate().for_each(|(cell, row)| row.push(of(cell)));
-    }
+fn label(overview: &Overview, cell: usize) -> String {
+    cut(&escaped_line(&overview.label(cell)), LABEL_LEN_MAX)
+}
 
-    fn metric(&mut self, metric: Metric, with_interval: bool) {
-        let overview = self.overview;
-        let title = metric.short(overview.has_steps());
-        self.column(Column::figures(title), |cell| {
-            figure(overview.cells[cell].figure(metric), metric.quantity(), with_interval)
-        });
-    }
+fn add_metric(table: &mut TableOf<usize>, overview: &Overview, metric: Metric, with_interval: bool) {
+    table.figures(metric.short(overview.has_steps()), |cell| {
+        figure(overview.cells[*cell].figure(metric), metric.quantity(), with_interval)
+    });
 }
 
 /// The metrics of the results, behind the ratios.
@@ -288,36 +275,34 @@ fn of_results(overview: &Overview) -> Vec<Metric> {
 /// The cells: their main figure and ratios.
 fn results(overview: &Overview) -> Vec<Block> {
     let main = overview.main();
-    let mut table = CellTable::new(overview);
+    let mut table = cell_table(overview);
     if overview.marks_told().is_some() {
-        table.column(Column::text("best"), |cell| Cell::text(signs(overview.marks(cell))));
+        table.text("best", |cell| signs(overview.marks(*cell)));
     }
     let is_duration = main == Metric::Duration;
-    table.column(Column::figures(main.short(overview.has_steps())), |cell| {
+    table.figures(main.short(overview.has_steps()), |&cell| {
         let bound = if is_duration { query_sets::bound(overview, cell) } else { None };
         bound.unwrap_or_else(|| figure(overview.cells[cell].figure(main), main.quantity(), true))
     });
     if overview.has_ratios() {
-        table.column(Column::figures(RATIO_TO_BASE), |cell| {
+        table.figures(RATIO_TO_BASE, |&cell| {
             let bound = if is_duration { query_sets::bound_ratio(overview, cell) } else { None };
             let if_none = if is_base(overview, cell) { "base" } else { "—" };
             bound.unwrap_or_else(|| ratio_cell(overview.ratio(cell, main), if_none))
         });
     }
     if overview.host_factor.is_some() {
-        table.column(Column::figures(format!("ratio to {}", overview.hosts[0].name)), |cell| {
+        table.figures(format!("ratio to {}", overview.hosts[0].name), |&cell| {
             ratio_cell(overview.ratio_to_first_host(cell, main), "—")
         });
     }
     if overview.has_previous() {
-        table.column(Column::figures(RATIO_TO_PREVIOUS), |cell| {
-            ratio_cell(overview.ratio_to_previous(cell, main), "—")
-        });
+        table.figures(RATIO_TO_PREVIOUS, |&cell| ratio_cell(overview.ratio_to_previous(cell, main), "—"));
     }
     let ratios = usize::from(overview.has_ratios()) + usize::from(overview.host_factor.is_some());
     let needed = table.table.columns.len().min(3 + ratios);
     for metric in of_results(overview).into_iter().filter(|metric| !is_time(overview, *metric)) {
-        table.metric(metric, overview.is_drawn(metric));
+        add_metric(&mut table, overview, metric, overview.is_drawn(metric));
     }
     table.table.optional_columns = table.table.columns.len().saturating_sub(needed);
     let sentences = [Some(overview.ratios_in_words()), overview.intervals_in_words(), overview.marks_told()];
@@ -332,9 +317,9 @@ fn is_time(overview: &Overview, metric: Metric) -> bool {
 
 /// Latencies of the cells, and other times of transactions.
 fn latencies(overview: &Overview) -> Vec<Block> {
-    let mut table = CellTable::new(overview);
+    let mut table = cell_table(overview);
     for metric in of_results(overview).into_iter().filter(|metric| is_time(overview, *metric)) {
-        table.metric(metric, overview.is_drawn(metric));
+        add_metric(&mut table, overview, metric, overview.is_drawn(metric));
     }
     let times = table.table.columns.len() - 1;
     table.table.optional_columns = times.saturating_sub(1);
@@ -360,20 +345,15 @@ fn contrasts<T>(
     title: &str,
     shown: impl Fn(Metric, &T) -> Cell,
 ) -> Vec<Block> {
-    let has_several = contrasts.iter().any(|contrast| contrast.cells.len() > 1);
-    let mut columns = vec![Column::text("name")];
-    columns.extend(has_several.then(|| Column::text("combination")));
-    columns.extend([Column::text("metric"), Column::figures(title)]);
-    let row = |(contrast, it): (&Contrast<T>, &ContrastOfCell<T>)| {
-        let mut row = vec![Cell::text(&contrast.name)];
-        let label = || cut(&escaped_line(&overview.label(it.cell)), LABEL_LEN_MAX);
-        row.extend(has_several.then(|| Cell::text(label())));
-        row.extend([Cell::text(overview.title_of(contrast.metric)), shown(contrast.metric, &it.value)]);
-        row
-    };
     let all = contrasts.iter().flat_map(|contrast| contrast.cells.iter().map(move |it| (contrast, it)));
-    let rows: Vec<Vec<Cell>> = all.map(row).collect();
-    if rows.is_empty() { Vec::new() } else { vec![Block::Table(Table { columns, rows, ..Table::default() })] }
+    let mut table = TableOf::new(all);
+    table.text("name", |(contrast, _)| contrast.name.clone());
+    if contrasts.iter().any(|contrast| contrast.cells.len() > 1) {
+        table.text("combination", |(_, it)| label(overview, it.cell));
+    }
+    table.text("metric", |(contrast, _)| overview.title_of(contrast.metric).to_owned());
+    table.figures(title, |(contrast, it)| shown(contrast.metric, &it.value));
+    table.table.if_any().into_iter().collect()
 }
 
 /// Failures, costs and waits of the cells.
@@ -382,14 +362,12 @@ fn costs(overview: &Overview) -> Vec<Block> {
         return Vec::new();
     }
     let told = of_results(overview);
-    let mut table = CellTable::new(overview);
+    let mut table = cell_table(overview);
     for metric in IF_ANY.into_iter().filter(|metric| overview.has(*metric) && !told.contains(metric)) {
-        table.metric(metric, false);
+        add_metric(&mut table, overview, metric, false);
     }
     if overview.cells.iter().any(|cell| !cell.waits.is_empty()) {
-        table.column(Column::text("wait events and CPU"), |cell| {
-            Cell::text(top_waits(&overview.cells[cell], WAITS_SHOWN_MAX))
-        });
+        table.text("wait events and CPU", |cell| top_waits(&overview.cells[*cell], WAITS_SHOWN_MAX));
         table.table.optional_columns = 1;
     }
     if table.table.columns.len() > 1 { vec![Block::Table(table.table)] } else { Vec::new() }
@@ -421,45 +399,33 @@ fn steps(overview: &Overview) -> Vec<Block> {
     }
     const RATIOS: [(Metric, &str); 3] =
         [(Metric::Duration, "× duration"), (Metric::WalBytes, "× WAL"), (Metric::ServerCpu, "× CPU")];
-    let has_ratios = overview.has_ratios();
-    let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
-    let names = if names.is_empty() { "combination".to_owned() } else { escaped_line(&names.join(", ")) };
-    let mut columns = vec![Column::text(cut(&names, LABEL_LEN_MAX)), Column::text("step")];
+    let cells = overview.cells.iter().enumerate();
+    let mut table =
+        TableOf::new(cells.flat_map(|(number, cell)| cell.steps.iter().map(move |step| (number, step))));
+    table.text(factor_names(overview), |(cell, _)| label(overview, *cell));
+    table.text("step", |(_, step)| format!("{}{}", step.name, if step.limited > 0 { "*" } else { "" }));
     for (metric, title) in RATIOS {
-        columns.push(Column::figures(metric.title_of_steps()));
-        columns.extend(has_ratios.then(|| Column::figures(title)));
-    }
-    columns.extend(["tables", "indexes"].map(Column::figures));
-    let row = |cell: usize, step: &StepFigures| {
-        let limited = if step.limited > 0 { "*" } else { "" };
-        let mut row = vec![
-            Cell::text(cut(&escaped_line(&overview.label(cell)), LABEL_LEN_MAX)),
-            Cell::text(format!("{}{limited}", step.name)),
-        ];
-        for (metric, _) in RATIOS {
-            row.push(figure(step.figure(metric), metric.quantity(), metric == Metric::Duration));
-            let of_base = || overview.step_ratio(cell, step, metric);
-            row.extend(has_ratios.then(|| Cell::text(of_base().map_or(String::new(), |it| ratio(&it)))));
+        let is_duration = metric == Metric::Duration;
+        table.figures(metric.title_of_steps(), |(_, step)| {
+            figure(step.figure(metric), metric.quantity(), is_duration)
+        });
+        if overview.has_ratios() {
+            table.figures(title, |(cell, step)| {
+                let of_base = overview.step_ratio(*cell, step, metric);
+                Cell::text(of_base.map_or(String::new(), |it| ratio(&it)))
+            });
         }
-        let sizes = [&step.table_bytes, &step.index_bytes];
-        row.extend(sizes.map(|size| figure(size.as_ref(), Quantity::Bytes, false)));
-        row
-    };
-    let steps = overview.cells.iter().enumerate();
-    let rows = steps.flat_map(|(number, cell)| cell.steps.iter().map(move |step| (number, step)));
-    let table = Table {
-        columns,
-        rows: rows.map(|(cell, step)| row(cell, step)).collect(),
-        optional_columns: 2,
-        ..Table::default()
-    };
+    }
+    table.figures("tables", |(_, step)| figure(step.table_bytes.as_ref(), Quantity::Bytes, false));
+    table.figures("indexes", |(_, step)| figure(step.index_bytes.as_ref(), Quantity::Bytes, false));
+    let table = Table { optional_columns: 2, ..table.table };
     let sentences = overview.step_ratios_in_words().into_iter().chain(limits_in_words(overview));
     let blocks = std::iter::once(Block::Table(table)).chain(quiet(sentences)).collect();
     if !query_sets::is_of_query_sets(overview) {
         return blocks;
     }
     let title = "Duration, WAL, CPU and sizes of each query and combination".to_owned();
-    vec![Block::Folded { id: None, title, is_open: false, blocks }]
+    vec![Block::folded(title, blocks)]
 }
 
 /// Each cell with its trials.
@@ -480,31 +446,28 @@ fn trials(overview: &Overview, cell: usize) -> Table {
     } else {
         &[Metric::Tps, Metric::Mean, Metric::P99]
     };
-    let mut columns = vec![Column::figures("repeat")];
-    columns.extend((!overview.has_steps()).then(|| Column::figures("run")));
-    columns.extend(metrics.iter().map(|metric| Column::figures(metric.short(overview.has_steps()))));
-    columns.push(Column::text("outcome"));
-    columns.extend((!overview.has_steps()).then(|| Column::text("command for its page")));
-    let row = |trial: &Trial| {
-        let run = trial.run.as_ref().map(|run| run.run.to_string());
-        let mut row = vec![Cell::text(trial.repeat.to_string())];
-        row.extend(
-            (!overview.has_steps()).then(|| Cell::text(run.clone().unwrap_or_else(|| "—".to_owned()))),
-        );
-        row.extend(metrics.iter().map(|metric| match trial.figure(*metric) {
+    let trials = overview.cells[cell].trials.iter().map(|trial| &overview.trials[*trial]);
+    let run = |trial: &Trial| trial.run.as_ref().map(|run| run.run.to_string());
+    let mut table = TableOf::new(trials);
+    table.figures("repeat", |trial| Cell::text(trial.repeat.to_string()));
+    if !overview.has_steps() {
+        table.figures("run", |trial| Cell::text(run(trial).unwrap_or_else(|| "—".to_owned())));
+    }
+    for metric in metrics {
+        table.figures(metric.short(overview.has_steps()), |trial| match trial.figure(*metric) {
             Some(figure) => Cell::figure(metric.quantity(), figure),
             None => Cell::text("—"),
-        }));
-        row.push(Cell::text(outcome(trial)));
-        let store = &overview.hosts[trial.host].option;
-        let command = |run| format!("pgmeter report{store} {run} --format html -o run-{run}.html");
-        row.extend(
-            (!overview.has_steps()).then(|| run.map_or_else(Cell::default, |run| Cell::code(command(run)))),
-        );
-        row
-    };
-    let trials = overview.cells[cell].trials.iter().map(|trial| &overview.trials[*trial]);
-    Table { columns, rows: trials.map(row).collect(), ..Table::default() }
+        });
+    }
+    table.text("outcome", |trial| outcome(trial));
+    if !overview.has_steps() {
+        table.column(Column::text("command for its page"), |trial| {
+            let store = &overview.hosts[trial.host].option;
+            let command = |run| format!("pgmeter report{store} {run} --format html -o run-{run}.html");
+            run(trial).map_or_else(Cell::default, |run| Cell::code(command(run)))
+        });
+    }
+    table.table
 }
 
 /// `failed: deadlock detected`, or for a complete run its limit.
@@ -531,10 +494,7 @@ fn limits(overview: &Overview, cell: usize) -> Vec<Block> {
 /// The experiment's file, and those beside it.
 fn files(overview: &Overview) -> Vec<Block> {
     if overview.files.is_empty() {
-        return vec![Block::Paragraph(
-            Tone::Quiet,
-            "The store does not have the experiment's file.".to_owned(),
-        )];
+        return vec![Block::quiet("The store does not have the experiment's file.")];
     }
     let own = overview.file_name();
     let file = |(name, text): (&String, &String)| Block::Folded {
@@ -547,7 +507,7 @@ fn files(overview: &Overview) -> Vec<Block> {
 }
 
 fn repeat(overview: &Overview) -> Vec<Block> {
-    let paragraph = |text: &str| Block::Paragraph(Tone::Quiet, text.to_owned());
+    let paragraph = |text: &str| Block::quiet(text);
     vec![
         paragraph("In the directory of the experiment's file:"),
         Block::Code(overview.repeat_command()),

@@ -32,8 +32,8 @@ pub(super) fn charts(overview: &Overview) -> Vec<Block> {
     if charts.is_empty() && ratios.is_empty() {
         return vec![Block::Paragraph(Tone::Plain, "There are no figures to draw.".to_owned())];
     }
-    let marks = overview.marks_told().map(|told| Block::Paragraph(Tone::Quiet, told));
-    let charts = charts.into_iter().map(|chart| Block::Chart(Box::new(chart)));
+    let marks = overview.marks_told().map(Block::quiet);
+    let charts = charts.into_iter().map(Block::chart);
     marks.into_iter().chain(charts).chain(ratios).collect()
 }
 
@@ -77,13 +77,11 @@ fn lines(overview: &Overview, chart: &CellChart, positions: &[f64], panel: &Pane
         let series = Series::new(escaped_line(&line.label), Colour::Run(line.colour), points);
         Series { has_dots: true, is_dashed: line.host > 0, ..series }
     };
-    let plot = Plot::Lines {
-        x: Axis::new(escaped_line(&factor.name), Quantity::Number).logarithmic(chart.x_log).with_marks(marks),
-        y: value_axis(overview, chart),
-        series: panel.lines.iter().map(series).collect(),
-        is_stacked: false,
-        bands: Vec::new(),
-    };
+    let plot = Plot::lines(
+        Axis::new(escaped_line(&factor.name), Quantity::Number).logarithmic(chart.x_log).with_marks(marks),
+        value_axis(overview, chart),
+        panel.lines.iter().map(series).collect(),
+    );
     Chart::new(&chart.title, caption(overview, chart, panel), plot)
 }
 
@@ -148,13 +146,11 @@ fn curves(overview: &Overview) -> Option<Chart> {
         let series = Series::new(escaped_line(&overview.label(curve.cell)), Colour::Run(number), points);
         Series { is_dashed: overview.cells[curve.cell].host > 0, ..series }
     };
-    let plot = Plot::Lines {
-        x: Axis::new("time", Quantity::Seconds),
-        y: Axis::new(Metric::Tps.title(), Quantity::PerSecond),
-        series: overview.curves.iter().enumerate().map(series).collect(),
-        is_stacked: false,
-        bands: Vec::new(),
-    };
+    let plot = Plot::lines(
+        Axis::new("time", Quantity::Seconds),
+        Axis::new(Metric::Tps.title(), Quantity::PerSecond),
+        overview.curves.iter().enumerate().map(series).collect(),
+    );
     let chart = || Chart::new("Throughput over time", overview.curves_in_words(), plot);
     (!overview.curves.is_empty()).then(chart)
 }
@@ -209,7 +205,7 @@ pub(super) fn waits(overview: &Overview) -> Vec<Block> {
         legend: events.into_iter().chain([("everything else".to_owned(), OTHER)]).collect(),
     };
     let caption = "share of the samples of backends that were not idle, mean of the repeats";
-    vec![Block::Chart(Box::new(Chart::new("Wait events and CPU", caption, plot)))]
+    vec![Block::chart(Chart::new("Wait events and CPU", caption, plot))]
 }
 
 const OTHER: Colour = Colour::Wait("other", 2);

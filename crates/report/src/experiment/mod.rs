@@ -2,7 +2,7 @@
 //! lines of cells. Pure: from what the store has and what the file says to strings and pictures; `cli` writes them.
 //! `analysis` makes the [`Overview`]: `cells` and `steps` have the figures, and `charts`, `contrasts`, `effects` and
 //! `concerns` what follows from them. `said` has the sentences. `document` makes the report, with `drawn`, `goals`,
-//! `actions`, `outages` and `query_sets` for its parts; `csv` and `json` are for programs. `status` has the state of an
+//! `actions`, `outages` and `query_sets` for its parts; `fields` and `rows` are for programs. `status` has the state of an
 //! execution.
 
 mod actions;
@@ -47,17 +47,15 @@ mod document;
 
 mod drawn;
 
-mod csv;
+mod fields;
 
-mod json;
+mod rows;
 
 mod status;
 
-pub use csv::csv;
 pub use curves::CurveOfRun;
 pub use document::document;
 pub use hosts::FromStore;
-pub use json::json;
 pub use overview::Overview;
 pub use status::{newest_cells, outlook, standing, trial_name};
 
@@ -65,6 +63,8 @@ pub(crate) use crate::metrics::Quantity;
 pub(crate) use cells::{ExperimentCell, Standing, Trial};
 pub(crate) use chart::Marks;
 pub(crate) use effects::{Effects, LevelEffect, OtherInteractions, is_within};
+pub(crate) use fields::fields;
 pub(crate) use metric::Metric;
 pub(crate) use repeats::{Ratio, Repeated, ln_mean, quotient};
+pub(crate) use rows::rows;
 pub(crate) use said::MARKS;

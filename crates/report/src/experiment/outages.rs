@@ -4,7 +4,7 @@
 use super::Metric;
 use super::overview::Overview;
 use super::repeats::{Repeated, figure};
-use crate::document::{Block, Cell, Column, Table, Tone};
+use crate::document::{Block, Cell, Column, Table};
 use crate::prose::{cut, escaped_line};
 
 /// The longest name of a combination.
@@ -22,10 +22,7 @@ pub(super) fn blocks(overview: &Overview) -> Vec<Block> {
     let explanation = "The time without a write is the longest in an outage of the trial. The time to recover is that \
                        from the last write before that outage until two seconds with 90 % of the former rate. A \
                        combination has a mean only if all its complete trials have the figure.";
-    vec![
-        Block::Table(Table { columns, rows, ..Table::default() }),
-        Block::Paragraph(Tone::Quiet, explanation.to_owned()),
-    ]
+    vec![Block::Table(Table { columns, rows, ..Table::default() }), Block::quiet(explanation)]
 }
 
 fn of_cell(overview: &Overview, cell: usize) -> Option<Vec<Cell>> {

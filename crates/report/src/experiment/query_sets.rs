@@ -196,12 +196,12 @@ pub(super) fn ratio_charts(overview: &Overview) -> Vec<Block> {
             .iter()
             .filter_map(|step| Some((step.name.clone(), query_ratio(overview, number, step)?)));
         let chart = ratio_chart(&of, &base, ratios.collect())?;
-        Some((format!("{of} ÷ {base}"), Block::Chart(Box::new(chart))))
+        Some((format!("{of} ÷ {base}"), Block::chart(chart)))
     };
     let charts = overview.cells.iter().enumerate().filter_map(chart);
     let block = |(number, (title, chart)): (usize, (String, Block))| match number {
         0 => chart,
-        _ => Block::Folded { id: None, title, is_open: false, blocks: vec![chart] },
+        _ => Block::folded(title, vec![chart]),
     };
     charts.enumerate().map(block).collect()
 }
@@ -212,7 +212,7 @@ pub(super) fn tables(overview: &Overview) -> Vec<Block> {
         (0..overview.cells.len()).filter(|cell| !overview.cells[*cell].steps.is_empty()).collect();
     let tables =
         cells.chunks(CELLS_MAX).map(|cells| Block::Table(table(overview, cells, TITLE_LEN_MAX_WRAPPED)));
-    tables.chain(Some(Block::Paragraph(Tone::Quiet, ratios_in_words(overview)))).collect()
+    tables.chain(Some(Block::quiet(ratios_in_words(overview)))).collect()
 }
 
 fn ratios_in_words(overview: &Overview) -> String {
@@ -232,7 +232,7 @@ pub(super) fn first_table(overview: &Overview) -> Vec<Block> {
     let cells: Vec<usize> = cells.take(CELLS_MAX).collect();
     let words = format!("{} The page has all combinations.", ratios_in_words(overview));
     let table = table(overview, &cells, TITLE_LEN_MAX);
-    vec![Block::Table(table), Block::Paragraph(Tone::Quiet, words)]
+    vec![Block::Table(table), Block::quiet(words)]
 }
 
 fn table(overview: &Overview, cells: &[usize], title_len_max: usize) -> Table {

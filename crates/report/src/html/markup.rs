@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use crate::prose::markup_escaped;
+
 /// A piece of a page.
 #[derive(Debug, Default)]
 pub(crate) struct Markup(String);
@@ -24,19 +26,12 @@ impl Markup {
 
     /// Text.
     pub(crate) fn text(&mut self, text: &str) {
-        for character in text.chars() {
-            match character {
-                '&' => self.0 += "&amp;",
-                '<' => self.0 += "&lt;",
-                '>' => self.0 += "&gt;",
-                '"' => self.0 += "&quot;",
-                '\'' => self.0 += "&#39;",
-                '\n' | '\t' => self.0.push(character),
-                // HTML has no place for controls (HTML Living Standard, §13.1), and we have none for what turns text.
-                character if results::steers(character) => self.0.push('\u{fffd}'),
-                character => self.0.push(character),
-            }
-        }
+        self.0 += &markup_escaped(text, |character| match character {
+            '\'' => Some("&#39;"),
+            '\n' | '\t' => None,
+            // HTML has no place for controls (HTML Living Standard, §13.1), and we have none for what turns text.
+            character => results::steers(character).then_some("\u{fffd}"),
+        });
     }
 
     /// An element with something in it.

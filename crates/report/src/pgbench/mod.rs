@@ -2,7 +2,7 @@
 //! from the record and from samples.
 //!
 //! [`final_report`] formats a complete run, [`ProgressMeter`] its progress; [`transaction_line`] and [`AggregateLog`]
-//! are the two kinds of log, which [`LogFiles`] writes during a run, called by [`tracers`]. Used by the drop-in in `cli`, and by `bench` for logs.
+//! make the lines of both kinds of log, which `output` writes. Used by the drop-in in `cli`.
 
 use results::Plan;
 
@@ -18,17 +18,11 @@ mod transaction_log;
 
 mod aggregate_log;
 
-mod log_files;
-
 mod c_numbers;
-
-mod tracer;
 
 pub use aggregate_log::AggregateLog;
 pub use final_report::final_report;
-pub use log_files::{LogFiles, LogOptions, OnLogError, Sampler, WorkerLog};
 pub use progress::{ProgressClock, ProgressMeter, progress_line};
-pub use tracer::{ClientMessages, LogFault, TracerMaker, tracer_without_log, tracers};
 pub use transaction_log::{LogFormat, transaction_line};
 
 /// Options of the report that the plan does not contain.

@@ -32,7 +32,7 @@ pub(super) fn charts(compared: &Compared<'_>) -> Vec<Block> {
         [only] => of_one(compared, only),
         _ => stacked(compared),
     };
-    let mut blocks: Vec<Block> = chart.map(|chart| Block::Chart(Box::new(chart))).into_iter().collect();
+    let mut blocks: Vec<Block> = chart.map(Block::chart).into_iter().collect();
     blocks.extend(ratio_charts(compared));
     if blocks.is_empty() {
         return vec![Block::Paragraph(Tone::Plain, "There are no figures to draw.".to_owned())];
@@ -46,13 +46,13 @@ fn ratio_charts(compared: &Compared<'_>) -> Vec<Block> {
         let names = compared.names.iter().zip(&set.ratios);
         let known = names.filter_map(|(name, ratio)| Some((name.clone(), (*ratio)?)));
         let chart = ratio_chart(&set.label, &compared.sets[0].label, known.collect())?;
-        Some((chart.title.clone(), Block::Chart(Box::new(chart))))
+        Some((chart.title.clone(), Block::chart(chart)))
     };
     let charts: Vec<(String, Block)> = compared.sets.iter().skip(1).filter_map(chart).collect();
     let in_sight = (ROWS_MAX / compared.names.len().max(1)).max(1);
     let block = |(number, (title, chart)): (usize, (String, Block))| match number {
         number if number < in_sight => chart,
-        _ => Block::Folded { id: None, title, is_open: false, blocks: vec![chart] },
+        _ => Block::folded(title, vec![chart]),
     };
     charts.into_iter().enumerate().map(block).collect()
 }
@@ -70,7 +70,7 @@ fn sorted_line(values: &[f64], y: Axis) -> Plot {
     };
     let series = vec![Series::new("", Colour::Run(0), (0..points).map(point).collect())];
     let x = Axis::new("share of the queries", Quantity::Share).with_ends(0.0, 1.0);
-    Plot::Lines { x, y: y.logarithmic(true), series, is_stacked: false, bands: Vec::new() }
+    Plot::lines(x, y.logarithmic(true), series)
 }
 
 /// The durations of many queries.

@@ -86,11 +86,7 @@ pub(super) fn tables(all: &Compared<'_>, rows: &Compared<'_>, title_len_max: usi
         ),
     };
     let files = "The formats csv and json have all queries.";
-    vec![
-        Block::Table(table),
-        Block::Paragraph(Tone::Quiet, files.to_owned()),
-        Block::Paragraph(Tone::Plain, which),
-    ]
+    vec![Block::Table(table), Block::quiet(files), Block::Paragraph(Tone::Plain, which)]
 }
 
 /// A value of sorted ones below which this share of them is; `None` of none.

@@ -125,7 +125,7 @@ fn top(compared: &Compared<'_>, title_len_max: usize) -> Vec<Block> {
         [only] => vec![headline(compared, only)],
         _ => vec![
             Block::Table(tables::of_sets(compared, title_len_max)),
-            Block::Paragraph(Tone::Quiet, ratios_in_words(compared)),
+            Block::quiet(ratios_in_words(compared)),
         ],
     }
 }
@@ -218,10 +218,9 @@ fn about(compared: &Compared<'_>) -> Vec<Block> {
         ("refresh", each(compared, refreshes)),
         ("limit", each(compared, limit)),
     ];
-    let facts: Vec<Fact> =
-        facts.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect();
+    let facts: Vec<Fact> = Fact::known(facts).collect();
     let notes = figures_in_words(compared);
-    let notes = (!notes.is_empty()).then_some(Block::Paragraph(Tone::Quiet, notes));
+    let notes = (!notes.is_empty()).then_some(Block::quiet(notes));
     std::iter::once(Block::Facts(facts)).chain(notes).collect()
 }
 
@@ -246,7 +245,7 @@ fn queries_in_brief(all: &Compared<'_>, rows: &Compared<'_>) -> Vec<Block> {
             blocks.push(Block::Table(tables::of_one_with_costs(rows, only)));
             let words = means_in_words(rows).into_iter().chain(said::cpu_times(only));
             let words = words.collect::<Vec<_>>().join(" ");
-            blocks.extend((!words.is_empty()).then_some(Block::Paragraph(Tone::Quiet, words)));
+            blocks.extend((!words.is_empty()).then_some(Block::quiet(words)));
         }
         [] => {}
         // The table of slower queries has the same durations.
@@ -259,7 +258,7 @@ fn queries_in_brief(all: &Compared<'_>, rows: &Compared<'_>) -> Vec<Block> {
 fn costs(set: &ComparedSet<'_>) -> Vec<Block> {
     let Some(table) = tables::costs(set) else { return Vec::new() };
     let mut blocks = vec![Block::Heading("Costs, means of an execution".to_owned()), Block::Table(table)];
-    blocks.extend(said::cpu_times(set).map(|text| Block::Paragraph(Tone::Quiet, text)));
+    blocks.extend(said::cpu_times(set).map(Block::quiet));
     blocks
 }
 
@@ -269,7 +268,7 @@ fn queries(all: &Compared<'_>, rows: &Compared<'_>) -> Vec<Block> {
         [] => {}
         [only] => {
             blocks.push(Block::Table(tables::of_one(rows, only)));
-            blocks.extend(means_in_words(rows).map(|text| Block::Paragraph(Tone::Quiet, text)));
+            blocks.extend(means_in_words(rows).map(Block::quiet));
             blocks.extend(costs(only));
         }
         _ => blocks.push(Block::Table(tables::side_by_side(rows, TITLE_LEN_MAX_WRAPPED))),
@@ -308,7 +307,7 @@ fn details(compared: &Compared<'_>) -> Vec<Block> {
         let mut blocks = if facts.is_empty() { Vec::new() } else { vec![Block::Facts(facts)] };
         blocks.push(Block::Table(tables::of_one(compared, set)));
         blocks.extend(costs(set));
-        Block::Folded { id: None, title: set.label.clone(), is_open: false, blocks }
+        Block::folded(set.label.clone(), blocks)
     };
     let sets: &[ComparedSet<'_>] = &compared.sets;
     if sets.len() > 1 { sets.iter().map(of_set).collect() } else { Vec::new() }
@@ -327,7 +326,7 @@ fn settings_in_brief(compared: &Compared<'_>) -> Vec<Block> {
     }
     let settings = counted(number as u64, "setting of the servers differs", "settings of the servers differ");
     let text = format!("{settings}; a page (-o page.html) lists the values.");
-    vec![Block::Paragraph(Tone::Quiet, text)]
+    vec![Block::quiet(text)]
 }
 
 fn settings(compared: &Compared<'_>) -> Vec<Block> {

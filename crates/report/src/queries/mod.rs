@@ -2,34 +2,34 @@
 //! one query set, `comparison` what several have in common; text, page, CSV and JSON all show these figures.
 //!
 //! In reading order: `figures`, `comparison`, `document` with `charts` and `plans`; `said` has the sentences, `tree` reads
-//! plans, `plan_difference` compares them, `json` and `csv` are for programs.
+//! plans, `plan_difference` compares them, `fields` and `rows` are for programs.
 
 mod charts;
 mod classes;
 mod comparison;
-mod csv;
 mod document;
+mod fields;
 mod figures;
-mod json;
 mod plan_difference;
 mod plans;
 mod regressions;
+mod rows;
 mod said;
 mod tables;
 mod tree;
 
 use results::StepsRecord;
 
-pub use csv::queries_csv;
 pub use document::queries_document;
-pub use json::queries_json;
 pub use regressions::stored_query_sets;
 
 pub(crate) use charts::{part_colours, ratio_chart};
 pub(crate) use classes::{ROWS_MAX, class_of};
-pub(crate) use comparison::{Certainty, QueryRatio, Verdict};
+pub(crate) use comparison::{Certainty, Compared, QueryRatio, Verdict};
+pub(crate) use fields::fields;
 pub(crate) use figures::{QueryFigures, is_first};
 pub(crate) use regressions::{sentence as regression_sentence, verdict_name};
+pub(crate) use rows::rows;
 pub(crate) use said::{answer_difference, answer_name, answers_in_short, named, ratio as ratio_text};
 
 /// A query set to be shown.

@@ -74,11 +74,11 @@ pub(super) fn side_by_side(compared: &Compared<'_>) -> Vec<Block> {
         let [base, other] = &it.plans;
         let [base_marked, other_marked] = difference(base, other).marked();
         let marks = (!(base_marked.is_empty() && other_marked.is_empty()))
-            .then(|| Block::Paragraph(Tone::Quiet, format!("{MARK}marks {}.", it.marked())));
+            .then(|| Block::quiet(format!("{MARK}marks {}.", it.marked())));
         let columns =
             Block::Columns(vec![side(it.base, base, &base_marked), side(it.other, other, &other_marked)]);
         let blocks = marks.into_iter().chain([columns]).collect();
-        Block::Folded { id: None, title: it.title(), is_open: false, blocks }
+        Block::folded(it.title(), blocks)
     };
     slower(compared).into_iter().map(of_one).collect()
 }

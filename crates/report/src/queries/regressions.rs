@@ -1,14 +1,14 @@
 //! Queries that are slower on side B of two query sets that were executed in turns: the answer in a sentence, a row for each
-//! query, JSON. The verdicts are those of `results::Regressions`.
+//! query, fields for JSON. The verdicts are those of `results::Regressions`.
 
 use results::{QueryRegression, Regressions};
-use serde::Serialize;
 use stats::{FALSE_DISCOVERY_RATE, RegressionVerdict};
 
 use super::comparison::{Compared, QueryRatio};
 use super::{said, tables};
 use crate::document::{Banner, Block, Cell, Column, Table, Tone};
 use crate::figures::{TIE, as_asked, counted};
+use crate::values::{Fields, fields};
 
 /// `3 %`.
 fn limit(regressions: &Regressions) -> String {
@@ -68,38 +68,35 @@ pub(super) fn section(compared: &Compared<'_>) -> Vec<Block> {
     let (Some(regressions), [a, b]) = (&compared.regressions, compared.sets.as_slice()) else {
         return Vec::new();
     };
-    let columns = vec![
-        Column::text("query"),
-        Column::figures("A"),
-        Column::figures("B"),
-        Column::figures("B ÷ A"),
-        Column::figures("sequences"),
-        Column::text("B is"),
-    ];
-    let row = |query: &QueryRegression| {
-        let duration = |set: &super::comparison::ComparedSet<'_>| {
-            let figures = set.figures.query(&query.query);
-            tables::duration_cell(figures.and_then(|figures| compared.durations(figures)))
-        };
+    let duration = |set: &super::comparison::ComparedSet<'_>, query: &QueryRegression| {
+        let figures = set.figures.query(&query.query);
+        tables::duration_cell(figures.and_then(|figures| compared.durations(figures)))
+    };
+    let ratio = |query| {
+        let ratio = QueryRatio::in_turns(query);
+        ratio.map_or_else(Cell::default, |ratio| {
+            Cell::text(said::ratio(&ratio)).with_note(said::bounds(&ratio))
+        })
+    };
+    let verdict = |query: &QueryRegression| {
         let tone = match query.result.verdict {
             RegressionVerdict::Slower => Tone::Bad,
             RegressionVerdict::NotSlower => Tone::Plain,
             RegressionVerdict::Undecided => Tone::Caution,
         };
-        let ratio = QueryRatio::in_turns(query);
-        let ratio = ratio.map_or_else(Cell::default, |ratio| {
-            Cell::text(said::ratio(&ratio)).with_note(said::bounds(&ratio))
-        });
-        vec![
-            Cell::text(&query.query),
-            duration(a),
-            duration(b),
-            ratio,
-            Cell::text(query.sequences.to_string()),
-            Cell::text(verdict_name(query.result.verdict)).with_tone(tone),
-        ]
+        Cell::text(verdict_name(query.result.verdict)).with_tone(tone)
     };
-    let rows = regressions.queries.iter().map(row).collect();
+    let table = Table::of(
+        &regressions.queries,
+        &[
+            (Column::text("query"), &|it| Cell::text(&it.query)),
+            (Column::figures("A"), &|it| duration(a, it)),
+            (Column::figures("B"), &|it| duration(b, it)),
+            (Column::figures("B ÷ A"), &|it| ratio(it)),
+            (Column::figures("sequences"), &|it| Cell::text(it.sequences.to_string())),
+            (Column::text("B is"), &|it| verdict(it)),
+        ],
+    );
     let words = format!(
         "Both sides executed each query in turns. B ÷ A is estimated from sequences of four executions by ranks, with its \
          95{TIE}% confidence interval for each query alone. A and B follow from it and from the geometric mean of all \
@@ -108,61 +105,33 @@ pub(super) fn section(compared: &Compared<'_>) -> Vec<Block> {
         100.0 * FALSE_DISCOVERY_RATE,
         limit(regressions)
     );
-    vec![Block::Table(Table { columns, rows, ..Table::default() }), Block::Paragraph(Tone::Quiet, words)]
+    vec![Block::Table(table), Block::quiet(words)]
 }
 
-/// `regressions` in JSON.
-#[derive(Serialize)]
-pub(super) struct RegressionsJson<'a> {
-    /// In percent.
-    limit: f64,
-    false_discovery_rate: f64,
-    slower: Vec<String>,
-    undecided: Vec<String>,
-    queries: Vec<RegressionJson<'a>>,
+/// For JSON; the limit is in per cent.
+pub(super) fn fields(regressions: &Regressions) -> Fields<'_> {
+    fields! {
+        "limit" => 100.0 * regressions.limit,
+        "false_discovery_rate" => FALSE_DISCOVERY_RATE,
+        "slower" => regressions.names(RegressionVerdict::Slower),
+        "undecided" => regressions.names(RegressionVerdict::Undecided),
+        "queries" => regressions.queries.iter().map(of_query).collect::<Vec<_>>(),
+    }
 }
 
-#[derive(Serialize)]
-struct RegressionJson<'a> {
-    query: &'a str,
-    verdict: &'static str,
-    ratio: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    bound: Option<&'static str>,
-    sequences: usize,
-    p_slower: f64,
-    p_not_slower: f64,
-}
-
-impl<'a> From<&'a Regressions> for RegressionsJson<'a> {
-    fn from(regressions: &'a Regressions) -> RegressionsJson<'a> {
-        let query = |query: &'a QueryRegression| {
-            let ratio = QueryRatio::in_turns(query);
-            let (low, high) = ratio.and_then(|ratio| ratio.interval).unzip();
-            RegressionJson {
-                query: &query.query,
-                verdict: match query.result.verdict {
-                    RegressionVerdict::Slower => "slower",
-                    RegressionVerdict::NotSlower => "not_slower",
-                    RegressionVerdict::Undecided => "undecided",
-                },
-                ratio: ratio.map(|ratio| ratio.value),
-                low,
-                high,
-                bound: ratio.and_then(|ratio| ratio.certainty.bound_name()),
-                sequences: query.sequences,
-                p_slower: query.result.p_slower,
-                p_not_slower: query.result.p_not_slower,
-            }
-        };
-        RegressionsJson {
-            limit: 100.0 * regressions.limit,
-            false_discovery_rate: FALSE_DISCOVERY_RATE,
-            slower: regressions.names(RegressionVerdict::Slower),
-            undecided: regressions.names(RegressionVerdict::Undecided),
-            queries: regressions.queries.iter().map(query).collect(),
-        }
+fn of_query(query: &QueryRegression) -> Fields<'_> {
+    let ratio = QueryRatio::in_turns(query);
+    let (low, high) = ratio.and_then(|ratio| ratio.interval).unzip();
+    fields! {
+        "query" => &query.query,
+        "verdict" => verdict_name(query.result.verdict).replace(' ', "_"),
+        "ratio" => ratio.map(|ratio| ratio.value),
+        "low" => low,
+        "high" => high,
+        "bound" => ratio.and_then(|ratio| ratio.certainty.bound_name()),
+        "sequences" => query.sequences,
+        "p_slower" => query.result.p_slower,
+        "p_not_slower" => query.result.p_not_slower,
     }
 }
 

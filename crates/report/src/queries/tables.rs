@@ -1,12 +1,12 @@
 //! Tables of reports of query sets: the queries of one set with their costs, the queries of several sets beside each other,
 //! the totals of sets, and streams. Durations at their limit are bounds, `> 300 s`; they are never missing.
 
-use results::{AnswerCheck, StreamResult};
+use results::AnswerCheck;
 
 use super::comparison::{Compared, ComparedSet, QueryRatio, Verdict};
 use super::figures::{Durations, Figure, QueryFigures};
 use super::said;
-use crate::document::{Cell, Column, Table, Tone};
+use crate::document::{Cell, Column, Table, TableOf, Tone};
 use crate::figures::half_width;
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
@@ -71,69 +71,63 @@ const COSTS: [Cost; 9] = [
     ("WAL", Quantity::Bytes, |it| it.costs.wal_bytes),
 ];
 
-/// The costs that any query of a set has.
-fn costs_of(set: &ComparedSet<'_>) -> Vec<&'static Cost> {
-    let has =
-        |of: fn(&QueryFigures) -> Option<f64>| set.figures.queries.iter().any(|query| of(query).is_some());
-    COSTS.iter().filter(|(.., of)| has(*of)).collect()
+/// Adds the costs that any query of a set has.
+fn add_costs(table: &mut TableOf<&QueryFigures>, set: &ComparedSet<'_>) {
+    for (title, quantity, of) in COSTS {
+        if set.figures.queries.iter().any(|query| of(query).is_some()) {
+            table.figures(title, |query| Cell::figure_if(quantity, of(query)));
+        }
+    }
 }
 
 /// The costs of one set's queries; `None` if no cost of any query is known.
 pub(super) fn costs(set: &ComparedSet<'_>) -> Option<Table> {
-    let costs = costs_of(set);
-    let columns = std::iter::once(Column::text("query"));
-    let columns = columns.chain(costs.iter().map(|(title, ..)| Column::figures(*title))).collect();
-    let row = |query: &QueryFigures| {
-        let figures = costs.iter().map(|(_, quantity, of)| Cell::figure_if(*quantity, of(query)));
-        std::iter::once(Cell::text(&query.name)).chain(figures).collect()
-    };
-    let rows = set.figures.queries.iter().map(row).collect();
-    (!costs.is_empty()).then(|| Table { columns, rows, ..Table::default() })
+    let mut table = TableOf::new(&set.figures.queries);
+    table.text("query", |query| query.name.clone());
+    add_costs(&mut table, set);
+    (table.table.columns.len() > 1).then_some(table.table)
 }
 
 /// The queries of one set: durations, rows and answers.
 pub(super) fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Table {
-    let queries = &set.figures.queries;
-    let mut columns = vec![Column::text("query"), Column::figures("duration")];
-    let has_later = compared.is_warm;
-    columns.extend(has_later.then_some(["min", "first"]).into_iter().flatten().map(Column::figures));
-    let has_limited = queries.iter().any(|query| query.limited > 0);
-    let has_failed = queries.iter().any(|query| query.failed > 0);
-    let has_answers = queries.iter().any(|query| query.answer.is_some());
-    let counted = [(has_limited, "at limit"), (has_failed, "failed")];
-    columns.extend(counted.into_iter().filter(|(has, _)| *has).map(|(_, title)| Column::figures(title)));
-    columns.push(Column::figures("rows"));
-    columns.extend(has_answers.then(|| Column::text("answer")));
-    let row = |query: &QueryFigures| {
-        let durations = compared.durations(query);
-        let mut row = vec![Cell::text(&query.name), duration_cell(durations)];
-        if has_later {
-            let min = durations.filter(|it| it.limited < it.us.values.len()).map(|it| it.min_us);
-            row.push(Cell::figure_if(Quantity::Microseconds, min));
-            row.push(figure_cell(query.first.as_ref().map(Durations::mean)));
-        }
-        let of_executions = |number: usize| match number {
-            0 => Cell::default(),
-            number => Cell::text(format!("{number} of {}", query.executions)).with_tone(Tone::Caution),
-        };
-        row.extend(has_limited.then(|| of_executions(query.limited)));
-        row.extend(has_failed.then(|| of_executions(query.failed)));
-        row.push(rows_cell(query));
-        row.extend(has_answers.then(|| answer_cell(query)));
-        row
-    };
-    Table { columns, rows: queries.iter().map(row).collect(), ..Table::default() }
+    of_queries(compared, set).table
 }
 
 /// The same with the costs behind, as far as there is room.
 pub(super) fn of_one_with_costs(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Table {
-    let mut table = of_one(compared, set);
-    let costs = costs_of(set);
-    table.columns.extend(costs.iter().map(|(title, ..)| Column::figures(*title)));
-    for (row, query) in table.rows.iter_mut().zip(&set.figures.queries) {
-        row.extend(costs.iter().map(|(_, quantity, of)| Cell::figure_if(*quantity, of(query))));
+    let mut table = of_queries(compared, set);
+    let needed = table.table.columns.len();
+    add_costs(&mut table, set);
+    Table { optional_columns: table.table.columns.len() - needed, ..table.table }
+}
+
+fn of_queries<'a>(compared: &Compared<'_>, set: &'a ComparedSet<'_>) -> TableOf<&'a QueryFigures> {
+    let queries = &set.figures.queries;
+    let of_executions = |query: &QueryFigures, number: usize| match number {
+        0 => Cell::default(),
+        number => Cell::text(format!("{number} of {}", query.executions)).with_tone(Tone::Caution),
+    };
+    let mut table = TableOf::new(queries);
+    table.text("query", |query| query.name.clone());
+    table.figures("duration", |query| duration_cell(compared.durations(query)));
+    if compared.is_warm {
+        table.figures("min", |query| {
+            let known = compared.durations(query).filter(|it| it.limited < it.us.values.len());
+            Cell::figure_if(Quantity::Microseconds, known.map(|it| it.min_us))
+        });
+        table.figures("first", |query| figure_cell(query.first.as_ref().map(Durations::mean)));
     }
-    Table { optional_columns: costs.len(), ..table }
+    if queries.iter().any(|query| query.limited > 0) {
+        table.figures("at limit", |query| of_executions(query, query.limited));
+    }
+    if queries.iter().any(|query| query.failed > 0) {
+        table.figures("failed", |query| of_executions(query, query.failed));
+    }
+    table.figures("rows", |query| rows_cell(query));
+    if queries.iter().any(|query| query.answer.is_some()) {
+        table.column(Column::text("answer"), |query| answer_cell(query));
+    }
+    table
 }
 
 fn rows_cell(query: &QueryFigures) -> Cell {
@@ -157,31 +151,33 @@ pub(super) fn side_by_side(compared: &Compared<'_>, title_len_max: usize) -> Tab
     let sets = &compared.sets;
     let titles = titles(compared, title_len_max);
     let shown = if sets.len() > DURATIONS_MAX { &sets[..1] } else { sets.as_slice() };
-    let mut columns = vec![Column::text("query")];
-    columns.extend(titles.iter().take(shown.len()).map(Column::figures));
     let is_pair = sets.len() == 2;
-    let ratio_title = |title: &String| if is_pair { "ratio".to_owned() } else { format!("× {title}") };
-    columns.extend(titles.iter().skip(1).map(|title| Column::figures(ratio_title(title))));
-    let row = |(at, name): (usize, &String)| {
-        let mut row = vec![Cell::text(name)];
-        row.extend(shown.iter().map(|set| {
-            let query = set.figures.query(name);
-            duration_cell(query.and_then(|query| compared.durations(query)))
-        }));
-        row.extend(sets.iter().skip(1).map(|set| ratio_cell(set.ratios.get(at).and_then(Option::as_ref))));
-        row
-    };
-    let rows = compared.names.iter().enumerate().map(row).collect();
-    Table { columns, rows, ..Table::default() }
+    let mut table = TableOf::new(compared.names.iter().enumerate());
+    table.text("query", |(_, name)| (*name).clone());
+    for (title, set) in titles.iter().zip(shown) {
+        table.figures(title, |(_, name)| {
+            duration_cell(set.figures.query(name).and_then(|query| compared.durations(query)))
+        });
+    }
+    for (title, set) in titles.iter().zip(sets).skip(1) {
+        let title = if is_pair { "ratio".to_owned() } else { format!("× {title}") };
+        table.figures(title, |(at, _)| ratio_cell(set.ratios.get(*at).and_then(Option::as_ref)));
+    }
+    table.table
 }
 
 /// A set in each row: totals and ratios. Names of sets are no longer than this.
 pub(super) fn of_sets(compared: &Compared<'_>, title_len_max: usize) -> Table {
     let sets = &compared.sets;
     let titles = titles(compared, title_len_max);
-    let mut columns = vec![Column::text("query set")];
-    columns.extend(["total", "geometric mean", "ratio of geometric means"].map(Column::figures));
-    let has = |of: fn(&QueryFigures) -> bool| sets.iter().any(|set| set.figures.queries.iter().any(of));
+    let mut table = TableOf::new(sets.iter().enumerate());
+    table.text("query set", |(at, _)| titles[*at].clone());
+    table.figures("total", |(_, set)| figure_cell(set.total));
+    table.figures("geometric mean", |(_, set)| figure_cell(set.geometric_mean));
+    table.figures("ratio of geometric means", |(at, set)| match at {
+        0 => Cell::text("base"),
+        _ => ratio_cell(set.ratio.as_ref()),
+    });
     /// The number of queries of a set for which something is the case.
     type Number = (&'static str, fn(&QueryFigures) -> bool);
     const NUMBERS: [Number; 3] = [
@@ -189,35 +185,30 @@ pub(super) fn of_sets(compared: &Compared<'_>, title_len_max: usize) -> Table {
         ("failed", |query| query.failed > 0),
         ("other answer", |query| matches!(query.answer, Some(AnswerCheck::Different { .. }))),
     ];
-    let numbers: Vec<&Number> = NUMBERS.iter().filter(|(_, is)| has(*is)).collect();
-    columns.extend(numbers.iter().map(|(title, _)| Column::figures(*title)));
+    for (title, is) in NUMBERS {
+        let number = |set: &ComparedSet<'_>| set.figures.queries.iter().filter(|query| is(query)).count();
+        if sets.iter().any(|set| number(set) > 0) {
+            table.figures(title, |(_, set)| {
+                let tone = if number(set) > 0 { Tone::Caution } else { Tone::Plain };
+                Cell::figure(Quantity::Count, number(set) as f64).with_tone(tone)
+            });
+        }
+    }
+    let needed = table.table.columns.len();
     type Rate = (&'static str, fn(&ComparedSet<'_>) -> Option<Figure>);
     const RATES: [Rate; 3] = [
         ("queries per hour", |set| set.figures.queries_per_hour),
         ("power", |set| set.figures.power),
         ("throughput", |set| set.figures.throughput),
     ];
-    let rates: Vec<&Rate> = RATES.iter().filter(|(_, of)| sets.iter().any(|set| of(set).is_some())).collect();
-    columns.extend(rates.iter().map(|(title, _)| Column::figures(*title)));
-    let row = |(at, set): (usize, &ComparedSet<'_>)| {
-        let mut row = vec![
-            Cell::text(&titles[at]),
-            figure_cell(set.total),
-            figure_cell(set.geometric_mean),
-            if at == 0 { Cell::text("base") } else { ratio_cell(set.ratio.as_ref()) },
-        ];
-        row.extend(numbers.iter().map(|(_, is)| {
-            let number = set.figures.queries.iter().filter(|query| is(query)).count();
-            let cell = Cell::figure(Quantity::Count, number as f64);
-            if number > 0 { cell.with_tone(Tone::Caution) } else { cell }
-        }));
-        row.extend(
-            rates.iter().map(|(_, of)| of(set).map_or_else(Cell::default, |it| Cell::text(said::rate(it)))),
-        );
-        row
-    };
-    let optional_columns = rates.len();
-    Table { columns, rows: sets.iter().enumerate().map(row).collect(), optional_columns, ..Table::default() }
+    for (title, of) in RATES {
+        if sets.iter().any(|set| of(set).is_some()) {
+            table.figures(title, |(_, set)| {
+                of(set).map_or_else(Cell::default, |it| Cell::text(said::rate(it)))
+            });
+        }
+    }
+    Table { optional_columns: table.table.columns.len() - needed, ..table.table }
 }
 
 /// The streams of all sets; `None` if each has a single one.
@@ -225,31 +216,20 @@ pub(super) fn streams(compared: &Compared<'_>) -> Option<Table> {
     if compared.sets.iter().all(|set| set.figures.record.streams.len() <= 1) {
         return None;
     }
-    let has_several = compared.sets.len() > 1;
-    let mut columns = Vec::new();
-    columns.extend(has_several.then(|| Column::text("query set")));
-    columns.extend([
-        Column::text("stream"),
-        Column::figures("start"),
-        Column::figures("elapsed"),
-        Column::text("order"),
-    ]);
-    let row = |set: &ComparedSet<'_>, stream: &StreamResult| {
-        let name = stream.stream.map_or("refresh functions".to_owned(), |number| number.to_string());
-        let mut row = Vec::new();
-        row.extend(has_several.then(|| Cell::text(&set.label)));
-        row.push(Cell::text(name));
-        row.extend(
-            [stream.started_us, stream.duration_us]
-                .map(|us| Cell::figure(Quantity::Seconds, us as f64 / 1e6)),
-        );
-        row.push(Cell::text(cut(&escaped_line(&stream.order.join(" ")), ORDER_LEN_MAX)));
-        row
-    };
     let streams = compared
         .sets
         .iter()
         .flat_map(|set| set.figures.record.streams.iter().map(move |stream| (set, stream)));
-    let rows = streams.map(|(set, stream)| row(set, stream)).collect();
-    Some(Table { columns, rows, optional_columns: 1, ..Table::default() })
+    let seconds = |us: u64| Cell::figure(Quantity::Seconds, us as f64 / 1e6);
+    let mut table = TableOf::new(streams);
+    if compared.sets.len() > 1 {
+        table.text("query set", |(set, _)| set.label.clone());
+    }
+    table.text("stream", |(_, it)| {
+        it.stream.map_or("refresh functions".to_owned(), |number| number.to_string())
+    });
+    table.figures("start", |(_, it)| seconds(it.started_us));
+    table.figures("elapsed", |(_, it)| seconds(it.duration_us));
+    table.text("order", |(_, it)| cut(&escaped_line(&it.order.join(" ")), ORDER_LEN_MAX));
+    Some(Table { optional_columns: 1, ..table.table })
 }

@@ -50,11 +50,11 @@ fn of(record: &Record, is_shown: impl Fn(&StateRow) -> bool) -> Vec<Block> {
                 described(action),
                 enumerate(&missing)
             );
-            blocks.push(Block::Paragraph(Tone::Quiet, text));
+            blocks.push(Block::quiet(text));
         }
     }
     if record.observation.is_some() {
-        blocks.push(Block::Paragraph(Tone::Quiet, COSTS.to_owned()));
+        blocks.push(Block::quiet(COSTS));
     }
     blocks
 }

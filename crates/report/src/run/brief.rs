@@ -115,7 +115,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("nearest limit", nearest_limit(record)),
         ("targets", targets(plan)),
     ];
-    facts.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect()
+    Fact::known(facts).collect()
 }
 
 /// `1,234 tps ± 1.2 % of 1,500 scheduled`
@@ -423,7 +423,7 @@ fn nearest_limit(record: &Record) -> Option<String> {
 /// The latency tables and their explanations, each to stand apart from the next.
 fn latency(record: &Record) -> Vec<Vec<Block>> {
     let Record { plan, summary, .. } = record;
-    let paragraph = |text: &str| vec![Block::Paragraph(Tone::Quiet, text.to_owned())];
+    let paragraph = |text: &str| vec![Block::quiet(text)];
     if summary.counts.succeeded == 0 {
         return vec![paragraph(latencies::NO_LATENCY)];
     }

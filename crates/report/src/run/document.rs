@@ -9,7 +9,7 @@ use super::{
     relations, rules, server, settings, verification, warnings,
 };
 use crate::chart::{Chart, RunCharts};
-use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
+use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone};
 use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_seconds, counted, measured_seconds, plus_minus, rate,
 };
@@ -90,7 +90,7 @@ fn title(record: &Record) -> (String, String) {
 }
 
 fn charts(charts: Vec<Chart>) -> Vec<Block> {
-    charts.into_iter().map(|chart| Block::Chart(Box::new(chart))).collect()
+    charts.into_iter().map(Block::chart).collect()
 }
 
 fn headline(run: Run<'_>) -> Vec<Block> {
@@ -102,7 +102,7 @@ fn headline(run: Run<'_>) -> Vec<Block> {
     let quantile =
         |metric: Metric| Some(Fact::new(metric.row().label.replace("p50", "median"), metric.shown(record)?));
     let mut blocks = vec![
-        Block::Paragraph(Tone::Quiet, load_sentence(record)),
+        Block::quiet(load_sentence(record)),
         Block::Headline {
             figure: rate(record.summary.tps),
             unit: "transactions per second",
@@ -163,12 +163,12 @@ fn latency_blocks(record: &Record, percentiles: Option<Chart>) -> Vec<Block> {
     let mut blocks = charts(percentiles.into_iter().collect());
     match latencies::latencies(record) {
         Some(table) => blocks.push(Block::Table(table)),
-        None => blocks.push(Block::Paragraph(Tone::Quiet, latencies::NO_LATENCY.to_owned())),
+        None => blocks.push(Block::quiet(latencies::NO_LATENCY)),
     }
     let succeeded = record.summary.response_of_succeeded_us();
-    blocks.extend(succeeded.map(|_| Block::Paragraph(Tone::Quiet, latencies::ALL_AND_SUCCEEDED.to_owned())));
+    blocks.extend(succeeded.map(|_| Block::quiet(latencies::ALL_AND_SUCCEEDED)));
     let with_stalls = latencies::response_with_stalls(record);
-    blocks.extend(with_stalls.map(|_| Block::Paragraph(Tone::Quiet, latencies::WITH_STALLS.to_owned())));
+    blocks.extend(with_stalls.map(|_| Block::quiet(latencies::WITH_STALLS)));
     blocks.extend([Block::Heading("Transactions".to_owned()), Block::Facts(load::transactions(record))]);
     blocks
 }
@@ -186,16 +186,14 @@ fn costs(record: &Record) -> Vec<Block> {
     let facts: Vec<Fact> =
         costs.filter_map(|(label, metric)| Some(Fact::new(label, metric.shown(record)?))).collect();
     match facts.is_empty() {
-        true => vec![Block::Paragraph(Tone::Quiet, "The server was not observed.".to_owned())],
+        true => vec![Block::quiet("The server was not observed.")],
         false => vec![Block::Tiles(facts)],
     }
 }
 
 fn commands(record: &Record) -> Vec<Block> {
-    vec![latencies::commands(record).map_or_else(
-        || Block::Paragraph(Tone::Quiet, "The commands were not timed.".to_owned()),
-        Block::Table,
-    )]
+    let none = || Block::quiet("The commands were not timed.");
+    vec![latencies::commands(record).unwrap_or_else(none)]
 }
 
 /// The figures of a distributed run are of all its load generators.
@@ -208,7 +206,7 @@ fn generator(record: &Record) -> Vec<Block> {
     match facts.is_empty() {
         true => {
             let none = "This record has no figures of the load generator.";
-            vec![Block::Paragraph(Tone::Quiet, none.to_owned())]
+            vec![Block::quiet(none)]
         }
         false => vec![Block::Facts(facts)],
     }
@@ -224,7 +222,7 @@ fn environment(run: Run<'_>) -> Vec<Block> {
     if !build.is_empty() {
         let title = "Build of the server".to_owned();
         let blocks_of_build = vec![Block::Facts(build)];
-        blocks.push(Block::Folded { id: None, title, is_open: false, blocks: blocks_of_build });
+        blocks.push(Block::folded(title, blocks_of_build));
     }
     blocks
         .extend([Block::Heading("Settings that are not at their default".to_owned()), settings::of_run(run)]);
@@ -243,7 +241,7 @@ fn repeat(record: &Record) -> Vec<Block> {
         if script.text.lines().count() <= SCRIPT_LINES_MAX {
             blocks.extend([Block::Heading(name), text]);
         } else {
-            blocks.push(Block::Folded { id: None, title: name, is_open: false, blocks: vec![text] });
+            blocks.push(Block::folded(name, vec![text]));
         }
     }
     blocks
@@ -278,11 +276,9 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
         .take(2 * SENTENCES_MAX)
         .map(|(verdict, sentence)| Block::Paragraph(tone(verdict), sentence))
         .collect();
-    top.push(Block::Paragraph(
-        Tone::Quiet,
+    top.push(Block::quiet(
         "Differences are relative to A. The 95 % intervals include the variation within the runs, but not the variation \
-         from run to run: repeat both runs to see that."
-            .to_owned(),
+         from run to run: repeat both runs to see that.",
     ));
     top.push(Block::Table(table(&compared)));
     let commands = latencies::commands_side_by_side(runs).into_iter().collect();
@@ -377,28 +373,25 @@ fn table(compared: &[ComparedRun]) -> Table {
         }
     };
     let time = |us: Option<f64>| Cell::figure_if(Quantity::Microseconds, us);
-    let row = |run: &ComparedRun| {
-        let name = format!("{}: {}", run.letter, run.name);
-        let tps = Cell::figure_with_interval(Quantity::PerSecond, run.tps, run.plus_minus);
-        let mean_change = run.mean_difference.as_ref().map_or("", |told| told.change.as_str());
-        let mut cells = vec![
-            Cell::text(name).with_note(&*run.description),
-            tps,
-            change(run.tps_difference.as_ref()),
-            time(run.mean_us).with_note(mean_change),
-        ];
-        cells.extend(run.quantiles.iter().map(|(us, change)| time(*us).with_note(&**change)));
-        cells.extend([&run.failed, &run.skipped, &run.late_or_skipped].map(|text| Cell::text(&**text)));
-        cells
-    };
-    let quantiles = QUANTILES.iter().map(|metric| metric.row().label);
-    let figures = ["tps", "difference", "mean"].into_iter().chain(quantiles);
-    let figures = figures.chain(["failed", "skipped", "late or skipped"]);
-    Table {
-        columns: std::iter::once(Column::text("run")).chain(figures.map(Column::figures)).collect(),
-        rows: compared.iter().map(row).collect(),
-        ..Table::default()
+    let mut table = TableOf::new(compared);
+    table.column(Column::text("run"), |run| {
+        Cell::text(format!("{}: {}", run.letter, run.name)).with_note(&*run.description)
+    });
+    table.figures("tps", |run| Cell::figure_with_interval(Quantity::PerSecond, run.tps, run.plus_minus));
+    table.figures("difference", |run| change(run.tps_difference.as_ref()));
+    table.figures("mean", |run| {
+        time(run.mean_us).with_note(run.mean_difference.as_ref().map_or("", |told| told.change.as_str()))
+    });
+    for (at, metric) in QUANTILES.iter().enumerate() {
+        table.figures(metric.row().label, |run| {
+            let (us, change) = &run.quantiles[at];
+            time(*us).with_note(&**change)
+        });
     }
+    table.figures("failed", |run| Cell::text(&*run.failed));
+    table.figures("skipped", |run| Cell::text(&*run.skipped));
+    table.figures("late or skipped", |run| Cell::text(&*run.late_or_skipped));
+    table.table
 }
 
 /// Each run in full, on request.
@@ -423,7 +416,7 @@ fn details(runs: &[Run<'_>]) -> Vec<Block> {
         part("Repeat this run", repeat(record));
         let title =
             format!("{}: {} on {}, {}", letter(at), run.scripts(), run.server(), escaped_line(run.name));
-        Block::Folded { id: None, title, is_open: false, blocks }
+        Block::folded(title, blocks)
     };
     runs.iter().enumerate().map(of_run).collect()
 }

@@ -71,7 +71,7 @@ fn conditions(record: &Record) -> Vec<Fact> {
         ("load before the run", load_average_1m.map(number)),
         ("CPUs during the run", shares),
     ];
-    rows.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect()
+    Fact::known(rows).collect()
 }
 
 /// The disk, and how long it takes to flush.

@@ -1,7 +1,7 @@
 //! The goals of a run in its report: the first line, and a table of all goals.
 //! The sentences are in `wording`.
 
-use crate::document::{Banner, Block, Tone};
+use crate::document::{Banner, Block};
 use crate::goals;
 use crate::wording::{self, Measurement};
 use results::Record;
@@ -20,6 +20,6 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     let mut blocks =
         goals::table(None, results.iter().map(|result| (String::new(), result)), Measurement::Run);
     let stopped = record.summary.goal_stop.and_then(|stop| wording::stopped(results, stop));
-    blocks.extend(stopped.map(|stopped| Block::Paragraph(Tone::Quiet, stopped)));
+    blocks.extend(stopped.map(Block::quiet));
     blocks
 }

@@ -3,7 +3,7 @@
 
 use results::{BlockSources, Record, StatementCounters};
 
-use crate::document::{Block, Cell, Column, Table, Tone};
+use crate::document::{Block, Cell, Column, TableOf};
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
 
@@ -62,40 +62,31 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     if figures.is_empty() {
         return Vec::new();
     }
+    let time = |value| Cell::figure_if(Quantity::Microseconds, value);
+    let share = |share: Option<f64>| {
+        share.map_or_else(Cell::default, |share| Cell::figure(Quantity::Share, share).with_bar(share))
+    };
+    let part = |it: &KernelFigures, of: fn(&BlockSources) -> f64| {
+        Cell::figure_if(Quantity::Share, it.sources.map(|sources| sources.share(of(&sources))))
+    };
+    let bytes = |value| Cell::figure_if(Quantity::Bytes, value);
     let has_reads = figures.iter().any(|figures| figures.disk_read_bytes.is_some());
-    let mut titles = vec!["user CPU each", "system CPU each", "share of CPU"];
+    let mut table = TableOf::new(figures);
+    table.column(Column::text("statement"), |it| Cell::code(it.query.clone()));
+    table.figures("user CPU each", |it| time(it.user_us));
+    table.figures("system CPU each", |it| time(it.system_us));
+    table.figures("share of CPU", |it| share(it.share));
     if has_reads {
-        titles.extend(["from shared buffers", "from system cache", "from disk", "read from disk each"]);
+        table.figures("from shared buffers", |it| part(it, |sources| sources.shared_buffers));
+        table.figures("from system cache", |it| part(it, |sources| sources.system_cache));
+        table.figures("from disk", |it| part(it, |sources| sources.disk));
+        table.figures("read from disk each", |it| bytes(it.disk_read_bytes));
     }
-    titles.push("written each");
-    let columns =
-        std::iter::once(Column::text("statement")).chain(titles.into_iter().map(Column::figures)).collect();
-    let rows = figures.iter().map(|figures| row(figures, has_reads)).collect();
+    table.figures("written each", |it| bytes(it.disk_written_bytes));
     let title = "CPU time of statements and sources of their blocks, as pg_stat_kcache counts them";
-    let mut blocks =
-        vec![Block::Heading(title.to_owned()), Block::Table(Table { columns, rows, ..Table::default() })];
-    blocks.extend(excess(record).map(|text| Block::Paragraph(Tone::Quiet, text)));
+    let mut blocks = vec![Block::Heading(title.to_owned()), Block::Table(table.table)];
+    blocks.extend(excess(record).map(Block::quiet));
     blocks
-}
-
-fn row(figures: &KernelFigures, has_reads: bool) -> Vec<Cell> {
-    let KernelFigures { query, user_us, system_us, share, sources, disk_read_bytes, disk_written_bytes } =
-        figures;
-    let time = |value: &Option<f64>| Cell::figure_if(Quantity::Microseconds, *value);
-    let cpu_share =
-        share.map_or_else(Cell::default, |share| Cell::figure(Quantity::Share, share).with_bar(share));
-    let mut row = vec![Cell::code(query.clone()), time(user_us), time(system_us), cpu_share];
-    if has_reads {
-        let part = |of: fn(&BlockSources) -> f64| {
-            Cell::figure_if(Quantity::Share, sources.map(|sources| sources.share(of(&sources))))
-        };
-        row.push(part(|sources| sources.shared_buffers));
-        row.push(part(|sources| sources.system_cache));
-        row.push(part(|sources| sources.disk));
-        row.push(Cell::figure_if(Quantity::Bytes, *disk_read_bytes));
-    }
-    row.push(Cell::figure_if(Quantity::Bytes, *disk_written_bytes));
-    row
 }
 
 /// What disks delivered beyond the blocks that the statements read; `None` if that is nothing.

@@ -5,7 +5,7 @@ use results::{CommandSummary, Latency, Record, ScriptSummary};
 
 use super::difference::signed_percent;
 use super::{Run, letter};
-use crate::document::{Block, Cell, Column, Table, Tone};
+use crate::document::{Block, Cell, Column, Table};
 use crate::figures::{count, counted};
 use crate::metrics::{Metric, Quantity};
 use crate::prose::escaped_line;
@@ -129,7 +129,7 @@ pub(super) fn commands_of_scripts(record: &Record) -> Vec<Vec<Block>> {
         if commands.len() > COMMANDS_SHOWN_MAX {
             let more = (commands.len() - COMMANDS_SHOWN_MAX) as u64;
             let more = format!("and {}", counted(more, "more command", "more commands"));
-            blocks.push(Block::Paragraph(Tone::Quiet, more));
+            blocks.push(Block::quiet(more));
         }
         Some(blocks)
     };
@@ -137,35 +137,36 @@ pub(super) fn commands_of_scripts(record: &Record) -> Vec<Vec<Block>> {
 }
 
 /// The commands of all scripts that took time or failed.
-pub(super) fn commands(record: &Record) -> Option<Table> {
+pub(super) fn commands(record: &Record) -> Option<Block> {
     let scripts = &record.summary.scripts;
-    let total_us: f64 = scripts.iter().flat_map(|script| &script.commands).map(time_us).sum();
-    let several = scripts.len() > 1;
-    let mut rows = Vec::new();
-    for script in scripts {
-        let shown = script.commands.iter().filter(|it| time_us(it) > 0.0 || it.failures > 0);
-        rows.extend(shown.map(|command| {
-            let place = format!("line {}", command.line);
-            let place = if several { format!("{}, {place}", escaped_line(&script.name)) } else { place };
-            let share = if total_us > 0.0 { time_us(command) / total_us } else { 0.0 };
-            let time = |us| Cell::figure_if(Quantity::Microseconds, us);
-            let number = |number: u64| Cell::text(count(number));
-            vec![
-                Cell::code(escaped_line(&command.text)).with_note(place),
-                Cell::figure(Quantity::Share, share).with_bar(share),
-                time(command.mean_us),
-                time(command.latency_us.map(|figures| figures.p99)),
-                time(command.max_us),
-                number(command.executions),
-                number(command.failures),
-                number(command.retries),
-            ]
-        }));
-    }
-    let figures = ["share of time", "mean", "p99", "max", "executions", "failures", "retries"];
-    let columns = std::iter::once(Column::text("command")).chain(figures.map(Column::figures)).collect();
-    let typical_us = typical_of_commands(scripts.iter().flat_map(|script| &script.commands));
-    (!rows.is_empty()).then_some(Table { columns, rows, typical_us, ..Table::default() })
+    let all = || scripts.iter().flat_map(|script| script.commands.iter().map(move |it| (script, it)));
+    let total_us: f64 = all().map(|(_, command)| time_us(command)).sum();
+    let place = |script: &ScriptSummary, line: u32| match scripts.as_slice() {
+        [_] => format!("line {line}"),
+        _ => format!("{}, line {line}", escaped_line(&script.name)),
+    };
+    let share = |command| if total_us > 0.0 { time_us(command) / total_us } else { 0.0 };
+    let time = |us| Cell::figure_if(Quantity::Microseconds, us);
+    let number = |number: u64| Cell::text(count(number));
+    let shown = all().filter(|(_, it)| time_us(it) > 0.0 || it.failures > 0);
+    let table = Table::of(
+        shown,
+        &[
+            (Column::text("command"), &|(script, it)| {
+                Cell::code(escaped_line(&it.text)).with_note(place(script, it.line))
+            }),
+            (Column::figures("share of time"), &|(_, it)| {
+                Cell::figure(Quantity::Share, share(it)).with_bar(share(it))
+            }),
+            (Column::figures("mean"), &|(_, it)| time(it.mean_us)),
+            (Column::figures("p99"), &|(_, it)| time(it.latency_us.map(|figures| figures.p99))),
+            (Column::figures("max"), &|(_, it)| time(it.max_us)),
+            (Column::figures("executions"), &|(_, it)| number(it.executions)),
+            (Column::figures("failures"), &|(_, it)| number(it.failures)),
+            (Column::figures("retries"), &|(_, it)| number(it.retries)),
+        ],
+    );
+    Table { typical_us: typical_of_commands(all().map(|(_, command)| command)), ..table }.if_any()
 }
 
 /// The commands of runs of the same scripts side by side: mean latencies, and their differences from the first run.

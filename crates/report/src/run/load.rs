@@ -56,7 +56,7 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
         ("response timeout", plan.response_timeout_s.map(asked_seconds)),
         ("errors", plan.continue_on_error.then(|| "fail a transaction, and the client goes on".to_owned())),
     ];
-    facts.extend(optional.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
+    facts.extend(Fact::known(optional));
     facts.push(Fact::new("seed", plan.seed.to_string()));
     let (user, database) =
         (escaped_line(connection.user.as_str()), escaped_line(connection.database.as_str()));
@@ -191,7 +191,7 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
         ("late or skipped", late_or_skipped(record)),
         ("stalls", stalls(record)),
     ];
-    facts.extend(more.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
+    facts.extend(Fact::known(more));
     facts.extend(start_delay(record).map(|delay| Fact::new("start delay", delay)));
     facts
 }
@@ -228,7 +228,7 @@ pub(crate) fn generator(record: &Record) -> Vec<Fact> {
         ("sockets that did not take all", (held_back.sends > 0).then(|| count(held_back.sends))),
         ("calibration", calibration),
     ];
-    facts.extend(rows.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
+    facts.extend(Fact::known(rows));
     facts
 }
 

@@ -15,14 +15,14 @@ mod outages;
 mod pooler;
 mod ranks;
 mod relations;
+mod rows;
 mod rules;
 mod server;
 mod settings;
 mod verification;
 mod warnings;
 
-use results::{Record, escaped_json};
-use serde::Serialize;
+use results::Record;
 
 use crate::figures::counted;
 use crate::prose::{enumerate, escaped_line};
@@ -30,6 +30,7 @@ use crate::prose::{enumerate, escaped_line};
 pub(crate) use actions::{Effect as ActionEffect, detail as action_detail, outcome as action_outcome};
 pub use document::{document, summary};
 pub(crate) use outages::phases as outage_phases;
+pub(crate) use rows::{rows, wait_item};
 pub(crate) use server::{ceilings, event_name, waits_table};
 pub(crate) use settings::{Setting, of_servers};
 pub use verification::verification;
@@ -81,23 +82,6 @@ pub(crate) fn letter(index: usize) -> String {
         0 => letter.to_string(),
         round => format!("{letter}{}", round + 1),
     }
-}
-
-/// Several records, in the order in which they were asked for.
-#[derive(Serialize)]
-struct Several<'a> {
-    runs: Vec<&'a Record>,
-}
-
-/// The record, or `{"runs": […]}` of several; ends with a line end.
-pub fn json(runs: &[Run<'_>]) -> String {
-    if let [only] = runs {
-        return escaped_json(only.record.to_json());
-    }
-    let several = Several { runs: runs.iter().map(|run| run.record).collect() };
-    let mut json = serde_json::to_string_pretty(&several).expect("a record has string keys only");
-    json.push('\n');
-    escaped_json(json)
 }
 
 #[cfg(test)]

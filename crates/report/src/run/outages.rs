@@ -6,7 +6,7 @@ use results::{
     Outages, Record,
 };
 
-use crate::document::{Block, Cell, Column, Fact, Table, Tone};
+use crate::document::{Block, Cell, Column, Fact, Table};
 use crate::figures::{TIE, count, counted, latency, measured_seconds, percent, rate};
 use crate::prose::escaped_line;
 
@@ -25,7 +25,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         blocks.push(Block::Table(connections(outage)));
         if outage.clients > outage.connections.len().min(CONNECTIONS_MAX) as u64 {
             let text = "The table shows the connections that were without success for the longest time.";
-            blocks.push(Block::Paragraph(Tone::Quiet, text.to_owned()));
+            blocks.push(Block::quiet(text));
         }
     }
     blocks
@@ -102,7 +102,7 @@ fn facts(outage: &Outage, outages: &Outages) -> Vec<Fact> {
         ("never back", (outage.never > 0).then(|| of_clients(outage.never))),
         ("attempts", Some(attempts(&outage.attempts)).filter(|_| has_own_attempts)),
     ];
-    facts.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect()
+    Fact::known(facts).collect()
 }
 
 /// `3.21 s, from 12.0 s on`
@@ -142,36 +142,27 @@ fn attempts(attempts: &[AttemptCount]) -> String {
 }
 
 fn connections(outage: &Outage) -> Table {
-    let columns = vec![
-        Column::figures("client"),
-        Column::figures("last success"),
-        Column::figures("lost"),
-        Column::text("cause"),
-        Column::text("attempts"),
-        Column::text("first attempt"),
-        Column::figures("connected"),
-        Column::figures("first read"),
-        Column::figures("first write"),
-    ];
-    let rows = outage.connections.iter().take(CONNECTIONS_MAX).map(|client| {
-        let ClientOutage { client: number, last_success_s, lost_s, cause, .. } = client;
-        let time = |seconds: Option<f64>| Cell::text(seconds.map_or_else(|| "—".to_owned(), at));
-        let first = client
-            .first_attempt
-            .map(|ConnectAttempt { at_s, outcome }| format!("{} at {}", outcome_name(outcome), at(at_s)));
-        vec![
-            Cell::text(count(*number)),
-            time(*last_success_s),
-            time(Some(*lost_s)),
-            Cell::text(cause_name(cause)),
-            Cell::text(attempts(&client.attempts)),
-            Cell::text(first.unwrap_or_else(|| "—".to_owned())),
-            time(client.connected_s),
-            time(client.first_read_s),
-            time(client.first_write_s),
-        ]
-    });
-    Table { columns, rows: rows.collect(), ..Table::default() }
+    let time = |seconds: Option<f64>| Cell::text(seconds.map_or_else(|| "—".to_owned(), at));
+    let first_attempt = |client: &ClientOutage| {
+        let ConnectAttempt { at_s, outcome } = client.first_attempt?;
+        Some(format!("{} at {}", outcome_name(outcome), at(at_s)))
+    };
+    Table::of(
+        outage.connections.iter().take(CONNECTIONS_MAX),
+        &[
+            (Column::figures("client"), &|client| Cell::text(count(client.client))),
+            (Column::figures("last success"), &|client| time(client.last_success_s)),
+            (Column::figures("lost"), &|client| time(Some(client.lost_s))),
+            (Column::text("cause"), &|client| Cell::text(cause_name(&client.cause))),
+            (Column::text("attempts"), &|client| Cell::text(attempts(&client.attempts))),
+            (Column::text("first attempt"), &|client| {
+                Cell::text(first_attempt(client).unwrap_or_else(|| "—".to_owned()))
+            }),
+            (Column::figures("connected"), &|client| time(client.connected_s)),
+            (Column::figures("first read"), &|client| time(client.first_read_s)),
+            (Column::figures("first write"), &|client| time(client.first_write_s)),
+        ],
+    )
 }
 
 /// A time of the run, to the millisecond.

@@ -5,7 +5,7 @@ use results::{Pooler, PoolerFigures, PoolerSample, Record};
 
 use crate::chart::runs::{POINTS_MAX, neighbours};
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
-use crate::document::{Block, Fact, Tone};
+use crate::document::{Block, Fact};
 use crate::figures::{TIE, as_asked, count, counted, latency};
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{enumerate, escaped_line};
@@ -38,7 +38,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     let Some(pooler) = &record.summary.pooler else { return Vec::new() };
     let mut blocks = vec![Block::Facts(facts(record, pooler))];
     if let Some(figures) = &pooler.figures {
-        blocks.extend(charts(figures).into_iter().map(|chart| Block::Chart(Box::new(chart))));
+        blocks.extend(charts(figures).into_iter().map(Block::chart));
     }
     let missing: Vec<String> = pooler
         .missing
@@ -46,7 +46,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         .map(|missing| format!("{} ({})", escaped_line(&missing.what), escaped_line(missing.why.as_str())))
         .collect();
     if !missing.is_empty() {
-        blocks.push(Block::Paragraph(Tone::Quiet, format!("Not observed: {}.", enumerate(&missing))));
+        blocks.push(Block::quiet(format!("Not observed: {}.", enumerate(&missing))));
     }
     blocks
 }
@@ -119,7 +119,7 @@ fn charts(figures: &PoolerFigures) -> Vec<Chart> {
         });
         let series = series.collect();
         let y = Axis::new("", quantity);
-        let plot = Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands: Vec::new() };
+        let plot = Plot::lines(time.clone(), y, series);
         Chart { is_low: true, ..Chart::new(title, caption, plot) }
     };
     vec![

@@ -37,7 +37,7 @@ pub(super) fn brief(record: &Record) -> Vec<Block> {
     let others = ranks.len().saturating_sub(BRIEF_MAX) as u64;
     let others = (others > 0)
         .then(|| format!("and {}", counted(others, "more load generator", "more load generators")))
-        .map(|others| Block::Paragraph(Tone::Quiet, others));
+        .map(Block::quiet);
     table(shown).into_iter().chain(others).collect()
 }
 
@@ -54,50 +54,42 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
 }
 
 fn table(ranks: &[Rank]) -> Option<Block> {
-    let columns = vec![
-        Column::text("rank"),
-        Column::text("host"),
-        Column::figures("clients"),
-        Column::figures("tps"),
-        Column::figures("CPU per transaction"),
-        Column::figures("late wake-ups, p99"),
-        Column::figures("clock offset"),
-        Column::text("limit"),
-        Column::figures("start skew"),
-    ];
-    let rows = ranks.iter().map(row).collect();
-    let table = Table { columns, rows, optional_columns: 1, ..Table::default() };
-    (!ranks.is_empty()).then_some(Block::Table(table))
-}
-
-fn row(rank: &Rank) -> Vec<Cell> {
     let text_if = |text: Option<String>| text.map_or_else(Cell::default, Cell::text);
-    let lateness = rank.generator.as_ref().and_then(|generator| generator.wakeup_lateness_us);
+    let lateness = |rank: &Rank| rank.generator.as_ref()?.wakeup_lateness_us;
     let offset = |clock: RankClock| {
-        with_error(
-            clock.offset_ms * MICROSECONDS_PER_MILLISECOND,
-            clock.offset_error_ms * MICROSECONDS_PER_MILLISECOND,
-        )
+        let [offset_us, error_us] =
+            [clock.offset_ms, clock.offset_error_ms].map(|ms| ms * MICROSECONDS_PER_MILLISECOND);
+        with_error(offset_us, error_us)
     };
     let skew = |clock: RankClock| with_error(clock.start_skew_us, clock.start_skew_error_us);
     // The clock of rank 0 is the reference.
-    let compared = |of: &dyn Fn(RankClock) -> String| match rank.rank {
-        0 => Some("reference".to_owned()),
-        _ => rank.clock.map(of),
+    let compared = |rank: &Rank, of: &dyn Fn(RankClock) -> String| match rank.rank {
+        0 => Cell::text("reference"),
+        _ => text_if(rank.clock.map(of)),
     };
-    let limit = rank.verdict().map(|verdict| verdict.name().to_owned());
-    let tone = if rank.is_client_limited() { Tone::Bad } else { Tone::Plain };
-    vec![
-        Cell::text(rank.rank.to_string()),
-        Cell::text(host(rank)),
-        Cell::text(count(rank.clients.into())),
-        Cell::text(rate(rank.tps)),
-        text_if(rank.client_cpu_us_per_transaction.map(latency)),
-        text_if(lateness.map(|lateness| latency(lateness.p99))),
-        text_if(compared(&offset)),
-        text_if(limit).with_tone(tone),
-        text_if(compared(&skew)),
-    ]
+    let limit = |rank: &Rank| {
+        let tone = if rank.is_client_limited() { Tone::Bad } else { Tone::Plain };
+        text_if(rank.verdict().map(|verdict| verdict.name().to_owned())).with_tone(tone)
+    };
+    let table = Table::of(
+        ranks,
+        &[
+            (Column::text("rank"), &|rank| Cell::text(rank.rank.to_string())),
+            (Column::text("host"), &|rank| Cell::text(host(rank))),
+            (Column::figures("clients"), &|rank| Cell::text(count(rank.clients.into()))),
+            (Column::figures("tps"), &|rank| Cell::text(rate(rank.tps))),
+            (Column::figures("CPU per transaction"), &|rank| {
+                text_if(rank.client_cpu_us_per_transaction.map(latency))
+            }),
+            (Column::figures("late wake-ups, p99"), &|rank| {
+                text_if(lateness(rank).map(|late| latency(late.p99)))
+            }),
+            (Column::figures("clock offset"), &|rank| compared(rank, &offset)),
+            (Column::text("limit"), &|rank| limit(rank)),
+            (Column::figures("start skew"), &|rank| compared(rank, &skew)),
+        ],
+    );
+    Table { optional_columns: 1, ..table }.if_any()
 }
 
 fn host(rank: &Rank) -> String {

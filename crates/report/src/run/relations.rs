@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::{Index, Record, Relation, Relations, StatementPlace};
 
 use super::Run;
-use crate::document::{Block, Cell, Column, Table, Tone};
+use crate::document::{Block, Cell, Column, Table};
 use crate::figures::{count, counted};
 use crate::metrics::Quantity;
 use crate::prose::{cut, enumerate, escaped_line};
@@ -44,7 +44,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
             places.push(format!("{} more", unknown.len() - PLACES_MAX));
         }
         let text = format!("The tables of these statements are not known: {}.", enumerate(&places));
-        blocks.push(Block::Paragraph(Tone::Quiet, text));
+        blocks.push(Block::quiet(text));
     }
     blocks
 }

@@ -23,18 +23,21 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     if rules.is_empty() {
         return Vec::new();
     }
-    let row = |result: &RuleResult| {
-        vec![
-            Cell::text(result.clause.as_deref().map(escaped_line).unwrap_or_default()),
-            Cell::text(wording::rule(&result.rule)),
-            verdict(result),
-            Cell::text(wording::rule_finding(result)),
-        ]
-    };
-    let columns = ["clause", "rule", "verdict", "this run"].map(Column::text).to_vec();
-    let table = Table { columns, rows: rules.iter().map(row).collect(), ..Table::default() };
+    let table = Table::of(
+        rules,
+        &[
+            (Column::text("clause"), &|it| clause(it)),
+            (Column::text("rule"), &|it| Cell::text(wording::rule(&it.rule))),
+            (Column::text("verdict"), &|it| verdict(it)),
+            (Column::text("this run"), &|it| Cell::text(wording::rule_finding(it))),
+        ],
+    );
     let short = wording::rules_in_short(standard.as_str(), rules);
     vec![Block::Paragraph(Tone::Plain, short), Block::Table(table)]
+}
+
+fn clause(result: &RuleResult) -> Cell {
+    Cell::text(result.clause.as_deref().map(escaped_line).unwrap_or_default())
 }
 
 fn verdict(result: &RuleResult) -> Cell {
@@ -60,10 +63,7 @@ pub(super) fn side_by_side(runs: &[Run<'_>]) -> Vec<Block> {
         found.map_or_else(Cell::default, verdict)
     };
     let row = |asked: &RuleResult| {
-        let mut row = vec![
-            Cell::text(asked.clause.as_deref().map(escaped_line).unwrap_or_default()),
-            Cell::text(wording::rule(&asked.rule)),
-        ];
+        let mut row = vec![clause(asked), Cell::text(wording::rule(&asked.rule))];
         row.extend(runs.iter().map(|run| of_run(run, asked)));
         row
     };

@@ -2,13 +2,13 @@
 //! observed.
 
 use results::{
-    Ceiling, Event, EventKind, LagValue, Record, StaleSession, StandbyLag, StatementCounters, WaitMethod,
-    WaitShare, Waits,
+    Ceiling, Event, EventKind, LagValue, Record, StaleSession, StatementCounters, WaitMethod, WaitShare,
+    Waits,
 };
 
 use super::kcache::{self, QUERY_LEN_MAX};
 use super::warnings::event_detail;
-use crate::document::{Block, Cell, Column, Fact, Table, Tone};
+use crate::document::{Block, Cell, Column, Fact, Table, TableOf};
 use crate::figures::{
     TIE, as_asked, count, counted, latency, measured_seconds, percent, share, share_interval,
 };
@@ -21,21 +21,20 @@ const WAITS_MAX: usize = 12;
 
 /// All of it, for the page and Markdown.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
-    let mut blocks = vec![Block::Paragraph(Tone::Quiet, observed(record))];
+    let mut blocks = vec![Block::quiet(observed(record))];
     let waits = record.observation.as_ref().and_then(|observation| observation.waits.as_ref());
     if let Some(waits) = waits {
         blocks.push(Block::Heading("Wait events and CPU of the backends".to_owned()));
         blocks.extend(waits_table(&waits.top));
-        blocks.push(Block::Paragraph(Tone::Quiet, sampling(waits)));
+        blocks.push(Block::quiet(sampling(waits)));
         blocks.extend(waits_of_scripts(record, waits));
     }
     let observation = record.observation.as_ref();
     blocks.extend(observation.into_iter().flat_map(|observation| ceilings(&observation.ceilings)));
-    blocks.extend(headed("Replication lag of the standbys", standbys(record).map(Block::Table)));
+    blocks.extend(headed("Replication lag of the standbys", standbys(record)));
     blocks.extend(headed("Staleness of the standbys as clients saw it", staleness(record).map(Block::Table)));
-    blocks.extend(headed("Events", events(record).map(Block::Table)));
-    let statements = statements(record).map(Block::Table);
-    blocks.extend(headed("Statements, as pg_stat_statements counts them", statements));
+    blocks.extend(headed("Events", events(record)));
+    blocks.extend(headed("Statements, as pg_stat_statements counts them", statements(record)));
     blocks.extend(kcache::blocks(record));
     let counters = counters(record);
     if !counters.is_empty() {
@@ -53,22 +52,14 @@ fn headed(title: &str, block: Option<Block>) -> Vec<Block> {
 
 /// The most frequent wait events, as shares of the backends that were not idle.
 pub(crate) fn waits_table(waits: &[WaitShare]) -> Option<Block> {
-    let row = |wait: &WaitShare| {
-        vec![
-            Cell::text(escaped_line(&wait.event_type)),
-            Cell::text(escaped_line(&wait.event)),
-            Cell::figure(Quantity::Share, wait.share).with_bar(wait.share),
-            Cell::text(share_interval(wait.interval)),
-        ]
-    };
-    let rows: Vec<_> = waits.iter().take(WAITS_MAX).map(row).collect();
-    let has_intervals = waits.iter().any(|wait| wait.interval.is_some());
-    let mut columns = vec![Column::text("type"), Column::text("event"), Column::figures("share")];
-    columns.extend(has_intervals.then(|| Column::figures("95 % interval")));
-    (!rows.is_empty()).then(|| {
-        let rows = rows.into_iter().map(|row| row.into_iter().take(columns.len()).collect()).collect();
-        Block::Table(Table { columns: columns.clone(), rows, ..Table::default() })
-    })
+    let mut table = TableOf::new(waits.iter().take(WAITS_MAX));
+    table.text("type", |wait| escaped_line(&wait.event_type));
+    table.text("event", |wait| escaped_line(&wait.event));
+    table.figures("share", |wait| Cell::figure(Quantity::Share, wait.share).with_bar(wait.share));
+    if waits.iter().any(|wait| wait.interval.is_some()) {
+        table.figures("95 % interval", |wait| Cell::text(share_interval(wait.interval)));
+    }
+    table.table.if_any()
 }
 
 /// How the wait events were sampled, and how shares follow from the samples.
@@ -108,60 +99,53 @@ fn waits_of_scripts(record: &Record, waits: &Waits) -> Vec<Block> {
     }
     let of_script = |(script, waits): (&results::Script, &Vec<WaitShare>)| {
         let title = format!("Wait events of {}", escaped_line(&script.name));
-        Some(Block::Folded { id: None, title, is_open: false, blocks: vec![waits_table(waits)?] })
+        Some(Block::folded(title, vec![waits_table(waits)?]))
     };
     scripts.iter().zip(&waits.scripts).filter_map(of_script).collect()
 }
 
 /// The lag of each standby, as the mean and the maximum of one sample a second.
-fn standbys(record: &Record) -> Option<Table> {
-    const VALUES: [(LagValue, Quantity); 6] = [
-        (|sample| sample.write_us, Quantity::Microseconds),
-        (|sample| sample.flush_us, Quantity::Microseconds),
-        (|sample| sample.replay_us, Quantity::Microseconds),
-        (|sample| sample.write_bytes, Quantity::Bytes),
-        (|sample| sample.flush_bytes, Quantity::Bytes),
-        (|sample| sample.replay_bytes, Quantity::Bytes),
+fn standbys(record: &Record) -> Option<Block> {
+    const VALUES: [(&str, LagValue, Quantity); 6] = [
+        ("write lag", |sample| sample.write_us, Quantity::Microseconds),
+        ("flush lag", |sample| sample.flush_us, Quantity::Microseconds),
+        ("replay lag", |sample| sample.replay_us, Quantity::Microseconds),
+        ("WAL not written", |sample| sample.write_bytes, Quantity::Bytes),
+        ("not flushed", |sample| sample.flush_bytes, Quantity::Bytes),
+        ("not replayed", |sample| sample.replay_bytes, Quantity::Bytes),
     ];
-    let row = |standby: &StandbyLag| {
-        let names = [&standby.name, &standby.sync_state].map(|text| Cell::text(escaped_line(text.as_str())));
-        let figures = VALUES.iter().map(|(of, quantity)| match standby.mean_and_max(*of) {
+    let mut table = TableOf::new(&record.observation.as_ref()?.standbys);
+    table.text("standby", |standby| escaped_line(standby.name.as_str()));
+    table.text("state", |standby| escaped_line(standby.sync_state.as_str()));
+    for (title, of, quantity) in VALUES {
+        table.figures(format!("{title}, mean / max"), |standby| match standby.mean_and_max(of) {
             Some((mean, max)) => Cell::text(format!("{} / {}", quantity.shown(mean), quantity.shown(max))),
             None => Cell::text("unknown"),
         });
-        names.into_iter().chain(figures).collect()
-    };
-    let rows: Vec<_> = record.observation.as_ref()?.standbys.iter().map(row).collect();
-    let mut columns = vec![Column::text("standby"), Column::text("state")];
-    let figures = ["write lag", "flush lag", "replay lag", "WAL not written", "not flushed", "not replayed"];
-    columns.extend(figures.map(|title| Column::figures(format!("{title}, mean / max"))));
-    (!rows.is_empty()).then(|| Table { columns, rows, ..Table::default() })
+    }
+    table.table.if_any()
 }
 
 /// What the probe's sessions read from standbys.
 fn staleness(record: &Record) -> Option<Table> {
-    let row = |session: &StaleSession| {
-        let us = session.staleness_us.as_ref();
-        let time = |of: fn(&results::Latency) -> f64| {
-            us.map_or_else(|| Cell::text("unknown"), |us| Cell::figure(Quantity::Microseconds, of(us)))
-        };
-        vec![
-            Cell::text(escaped_line(session.reads_from.as_str())),
-            Cell::text(count(session.reads)),
-            Cell::text(count(session.stale_reads)),
-            Cell::text(count(session.backward_reads)),
-            Cell::text(count(session.commits_behind_max)),
-            time(|us| us.mean),
-            time(|us| us.p99),
-            time(|us| us.max),
-        ]
+    let time = |session: &StaleSession, of: fn(&results::Latency) -> f64| {
+        let us = session.staleness_us.as_ref().map(of);
+        us.map_or_else(|| Cell::text("unknown"), |us| Cell::figure(Quantity::Microseconds, us))
     };
-    let sessions = &record.observation.as_ref()?.staleness.as_ref()?.sessions;
-    let titles = ["reads", "stale", "backward", "commits behind, max", "staleness, mean", "p99", "max"];
-    let mut columns = vec![Column::text("reads from")];
-    columns.extend(titles.map(Column::figures));
-    let rows = sessions.iter().map(row).collect();
-    Some(Table { columns, rows, ..Table::default() })
+    let number = |number: u64| Cell::text(count(number));
+    Some(Table::of(
+        &record.observation.as_ref()?.staleness.as_ref()?.sessions,
+        &[
+            (Column::text("reads from"), &|it| Cell::text(escaped_line(it.reads_from.as_str()))),
+            (Column::figures("reads"), &|it| number(it.reads)),
+            (Column::figures("stale"), &|it| number(it.stale_reads)),
+            (Column::figures("backward"), &|it| number(it.backward_reads)),
+            (Column::figures("commits behind, max"), &|it| number(it.commits_behind_max)),
+            (Column::figures("staleness, mean"), &|it| time(it, |us| us.mean)),
+            (Column::figures("p99"), &|it| time(it, |us| us.p99)),
+            (Column::figures("max"), &|it| time(it, |us| us.max)),
+        ],
+    ))
 }
 
 /// Rows of one view that are shown.
@@ -180,25 +164,28 @@ fn counters(record: &Record) -> Vec<Block> {
         let columns = vec![Column::text("object"), Column::text("counter"), Column::figures("change")];
         let table = Table { columns, rows: rows.take(COUNTERS_MAX).collect(), ..Table::default() };
         let title = escaped_line(&view.view);
-        Block::Folded { id: None, title, is_open: false, blocks: vec![Block::Table(table)] }
+        Block::folded(title, vec![Block::Table(table)])
     };
     record.observation.iter().flat_map(|observation| &observation.counters).map(of_view).collect()
 }
 
 /// Checkpoints, autovacuums and lock queues.
-fn events(record: &Record) -> Option<Table> {
-    let row = |event: &Event| {
-        let when = match event.end_s {
-            Some(end_s) if end_s <= event.start_s => format!("at {}", moment(end_s)),
-            Some(end_s) => format!("{} to {}", moment(event.start_s), moment(end_s)),
-            None => format!("from {} on", moment(event.start_s)),
-        };
-        vec![Cell::text(event_name(event.kind)), Cell::text(when), Cell::text(event_detail(event))]
+fn events(record: &Record) -> Option<Block> {
+    let when = |event: &Event| match event.end_s {
+        Some(end_s) if end_s <= event.start_s => format!("at {}", moment(end_s)),
+        Some(end_s) => format!("{} to {}", moment(event.start_s), moment(end_s)),
+        None => format!("from {} on", moment(event.start_s)),
     };
-    let rows: Vec<_> =
-        record.observation.iter().flat_map(|observation| &observation.events).map(row).collect();
-    let columns = ["event", "when", "details"].map(Column::text).to_vec();
-    (!rows.is_empty()).then_some(Table { columns, rows, ..Table::default() })
+    let events = record.observation.iter().flat_map(|observation| &observation.events);
+    let table = Table::of(
+        events,
+        &[
+            (Column::text("event"), &|event| Cell::text(event_name(event.kind))),
+            (Column::text("when"), &|event| Cell::text(when(event))),
+            (Column::text("details"), &|event| Cell::text(event_detail(event))),
+        ],
+    );
+    table.if_any()
 }
 
 /// With a minus sign before measuring began.
@@ -218,23 +205,17 @@ pub(crate) fn event_name(kind: EventKind) -> &'static str {
 
 /// Upper bounds of the throughput, the lowest first.
 pub(crate) fn ceilings(ceilings: &[Ceiling]) -> Vec<Block> {
-    let row = |ceiling: &Ceiling| {
-        vec![
-            Cell::text(wording::ceiling_name(&ceiling.basis)),
-            Cell::figure(Quantity::PerSecond, ceiling.tps),
-            Cell::figure(Quantity::Share, ceiling.reached_share).with_bar(ceiling.reached_share),
-            Cell::text(wording::ceiling(&ceiling.basis)),
-        ]
-    };
-    let rows: Vec<_> = ceilings.iter().map(row).collect();
-    let columns = vec![
-        Column::text("limited by"),
-        Column::figures("at most, tps"),
-        Column::figures("reached"),
-        Column::text("explanation"),
-    ];
-    let table = (!rows.is_empty()).then(|| Block::Table(Table { columns, rows, ..Table::default() }));
-    headed("Nearest limits", table)
+    let share = |share| Cell::figure(Quantity::Share, share).with_bar(share);
+    let table = Table::of(
+        ceilings,
+        &[
+            (Column::text("limited by"), &|it| Cell::text(wording::ceiling_name(&it.basis))),
+            (Column::figures("at most, tps"), &|it| Cell::figure(Quantity::PerSecond, it.tps)),
+            (Column::figures("reached"), &|it| share(it.reached_share)),
+            (Column::text("explanation"), &|it| Cell::text(wording::ceiling(&it.basis))),
+        ],
+    );
+    headed("Nearest limits", table.if_any())
 }
 
 /// A statement as pg_stat_statements counted it; figures are means of a call.
@@ -282,35 +263,25 @@ pub(super) fn statement_figures(record: &Record) -> Vec<StatementFigures> {
     statements().map(figures).collect()
 }
 
-fn statements(record: &Record) -> Option<Table> {
-    let figures = statement_figures(record);
-    let row = |statement: &StatementFigures| {
-        let StatementFigures { query, calls, share, each_us, rows, hit, read, read_time_us, .. } = statement;
-        let number = |value: &Option<f64>| Cell::figure_if(Quantity::Number, *value);
-        let time = |value: &Option<f64>| Cell::figure_if(Quantity::Microseconds, *value);
-        vec![
-            Cell::code(query.clone()),
-            Cell::figure_if(Quantity::Count, *calls),
-            Cell::figure(Quantity::Share, *share).with_bar(*share),
-            time(each_us),
-            number(rows),
-            number(hit),
-            number(read),
-            time(read_time_us),
-        ]
-    };
-    let titles = [
-        "calls",
-        "share of time",
-        "time each",
-        "rows each",
-        "blocks hit each",
-        "blocks read each",
-        "read time each",
-    ];
-    let columns = std::iter::once(Column::text("statement")).chain(titles.map(Column::figures)).collect();
-    let rows: Vec<_> = figures.iter().map(row).collect();
-    (!rows.is_empty()).then_some(Table { columns, rows, ..Table::default() })
+fn statements(record: &Record) -> Option<Block> {
+    let number = |value| Cell::figure_if(Quantity::Number, value);
+    let time = |value| Cell::figure_if(Quantity::Microseconds, value);
+    let table = Table::of(
+        statement_figures(record),
+        &[
+            (Column::text("statement"), &|it| Cell::code(it.query.clone())),
+            (Column::figures("calls"), &|it| Cell::figure_if(Quantity::Count, it.calls)),
+            (Column::figures("share of time"), &|it| {
+                Cell::figure(Quantity::Share, it.share).with_bar(it.share)
+            }),
+            (Column::figures("time each"), &|it| time(it.each_us)),
+            (Column::figures("rows each"), &|it| number(it.rows)),
+            (Column::figures("blocks hit each"), &|it| number(it.hit)),
+            (Column::figures("blocks read each"), &|it| number(it.read)),
+            (Column::figures("read time each"), &|it| time(it.read_time_us)),
+        ],
+    );
+    table.if_any()
 }
 
 /// What could not be observed, and why.

@@ -5,7 +5,7 @@ use results::Environment;
 
 use super::load::plan;
 use super::{Run, letter, relations};
-use crate::document::{Block, Cell, Column, Fact, Table, Tone};
+use crate::document::{Block, Fact, Table, TableOf, Tone};
 use crate::prose::{enumerate, escaped_line};
 
 /// A setting that at least one run had not at its default.
@@ -90,7 +90,7 @@ pub(super) fn of_run(run: Run<'_>) -> Block {
     };
     let facts: Vec<Fact> = settings(&[run]).into_iter().map(value).collect();
     if facts.is_empty() {
-        return Block::Paragraph(Tone::Quiet, "None are known.".to_owned());
+        return Block::quiet("None are known.");
     }
     Block::Facts(facts)
 }
@@ -100,7 +100,7 @@ pub(super) fn of_runs(runs: &[Run<'_>]) -> Vec<Block> {
     let (differing, same): (Vec<Setting>, Vec<Setting>) =
         settings(runs).into_iter().partition(|setting| setting.differs);
     let mut blocks = match differing.is_empty() {
-        true => vec![Block::Paragraph(Tone::Quiet, "No known setting differs.".to_owned())],
+        true => vec![Block::quiet("No known setting differs.")],
         false => vec![Block::Heading("Differences".to_owned()), Block::Table(table(&differing, runs.len()))],
     };
     if !same.is_empty() {
@@ -110,7 +110,7 @@ pub(super) fn of_runs(runs: &[Run<'_>]) -> Vec<Block> {
         };
         let title = format!("{} settings that are the same in all runs", same.len());
         let facts = Block::Facts(same.into_iter().map(value).collect());
-        blocks.push(Block::Folded { id: None, title, is_open: false, blocks: vec![facts] });
+        blocks.push(Block::folded(title, vec![facts]));
     }
     blocks
 }
@@ -137,21 +137,17 @@ pub(super) fn of_terminal(runs: &[Run<'_>]) -> Vec<Block> {
 }
 
 fn table(differing: &[Setting], runs: usize) -> Table {
+    let mut table = TableOf::new(differing);
+    table.text("setting", |setting| setting.name.clone());
     if runs > COLUMNS_MAX {
-        let columns = ["setting", "values"].map(Column::text).to_vec();
-        let row = |it: &Setting| vec![Cell::text(&*it.name), Cell::text(grouped(it))];
-        return Table { columns, rows: differing.iter().map(row).collect(), ..Table::default() };
+        table.text("values", |setting| grouped(setting));
+        return table.table;
     }
-    let letters = (0..runs).map(|at| Column::text(letter(at)));
-    let value = |value: &Option<String>| Cell::text(value.as_deref().unwrap_or("default"));
-    let row = |setting: &Setting| {
-        std::iter::once(Cell::text(&*setting.name)).chain(setting.values.iter().map(value)).collect()
-    };
-    Table {
-        columns: std::iter::once(Column::text("setting")).chain(letters).collect(),
-        rows: differing.iter().map(row).collect(),
-        ..Table::default()
+    for at in 0..runs {
+        let value = |setting: &Setting| setting.values.get(at).cloned().flatten();
+        table.text(letter(at), |setting| value(setting).unwrap_or_else(|| "default".to_owned()));
     }
+    table.table
 }
 
 /// `64MB in A, C; default in B`

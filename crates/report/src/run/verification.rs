@@ -1,7 +1,7 @@
 //! The verification of a run in its report: what became of the commits, when acknowledged ones were lost, and examples.
 //! Called by the document of a run and by `pgmeter verify`.
 
-use results::{CommitExample, Record, TokenPlace, Verification, VerificationExamples};
+use results::{Record, TokenPlace, Verification, VerificationExamples};
 
 use crate::document::{Audience, Banner, Block, Cell, Column, Document, Section, Table, Tone};
 use crate::figures::{TIE, count, counted, fixed};
@@ -62,7 +62,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
 fn brief(found: &Verification) -> Vec<Block> {
     let mut blocks = vec![Block::Table(counts(found))];
     blocks.extend(window(found).map(|text| Block::Paragraph(Tone::Bad, text)));
-    blocks.push(Block::Paragraph(Tone::Quiet, notes(found)));
+    blocks.push(Block::quiet(notes(found)));
     blocks
 }
 
@@ -160,31 +160,31 @@ fn examples(found: &Verification) -> Vec<Block> {
         ("doubled", doubled),
     ];
     let seconds = |time: Option<f64>| Cell::text(time.map_or_else(String::new, |time| fixed(time, 6)));
-    let row = |(kind, example): (&str, &CommitExample)| {
-        let CommitExample { client, sequence, part, tries, sent_s, ended_s, sqlstate, .. } = example;
-        let number = |value: u64| Cell::text(value.to_string());
-        let mut row = vec![Cell::text(kind)];
-        row.extend([u64::from(*client), *sequence, u64::from(*part), u64::from(*tries)].map(number));
-        row.extend([seconds(*sent_s), seconds(*ended_s)]);
-        row.push(Cell::text(sqlstate.as_deref().map(escaped_line).unwrap_or_default()));
-        row
-    };
+    let number = |value: u64| Cell::text(value.to_string());
     let chosen = kinds
         .into_iter()
         .flat_map(|(kind, examples)| examples.iter().take(EXAMPLES_SHOWN).map(move |it| (kind, it)));
-    let rows: Vec<_> = chosen.map(row).collect();
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let mut columns = vec![Column::text("commit")];
-    columns.extend(["client", "sequence", "part", "try", "sent (s)", "ended (s)"].map(Column::figures));
-    columns.push(Column::text("SQLSTATE"));
-    vec![Block::Table(Table { columns, rows, ..Table::default() })]
+    let table = Table::of(
+        chosen,
+        &[
+            (Column::text("commit"), &|(kind, _)| Cell::text(*kind)),
+            (Column::figures("client"), &|(_, it)| number(it.client.into())),
+            (Column::figures("sequence"), &|(_, it)| number(it.sequence)),
+            (Column::figures("part"), &|(_, it)| number(it.part.into())),
+            (Column::figures("try"), &|(_, it)| number(it.tries.into())),
+            (Column::figures("sent (s)"), &|(_, it)| seconds(it.sent_s)),
+            (Column::figures("ended (s)"), &|(_, it)| seconds(it.ended_s)),
+            (Column::text("SQLSTATE"), &|(_, it)| {
+                Cell::text(it.sqlstate.as_deref().map(escaped_line).unwrap_or_default())
+            }),
+        ],
+    );
+    table.if_any().into_iter().collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use results::{LostWindow, SafeText, VerifiedScript};
+    use results::{CommitExample, LostWindow, SafeText, VerifiedScript};
 
     use super::*;
     use crate::TextStyle;

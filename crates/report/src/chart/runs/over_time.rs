@@ -312,7 +312,7 @@ fn percentile_plot(sources: &[Source<'_>]) -> Option<Chart> {
     } else {
         "response time at each percentile; p90, p99, p99.9 and p99.99 are equally far apart"
     };
-    let plot = Plot::Lines { x, y, series, is_stacked: false, bands: Vec::new() };
+    let plot = Plot::lines(x, y, series);
     Some(Chart::new("Percentiles", caption, plot))
 }
 

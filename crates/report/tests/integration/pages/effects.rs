@@ -41,7 +41,7 @@ fn settings(tps: impl Fn(bool, bool) -> f64) -> StoredExperiment {
 pub(crate) fn json() -> serde_json::Value {
     let both = |work_mem, commit| if work_mem && commit { 1000.0 } else { 500.0 };
     let overview = overview_by(SETTINGS, settings(both));
-    serde_json::from_str(&pgmeter_report::experiment::json(&overview)).expect("it is JSON")
+    serde_json::from_str(&forms::experiment::json(&overview)).expect("it is JSON")
 }
 
 /// The answer of the report, which is its second line.

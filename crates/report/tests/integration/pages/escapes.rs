@@ -1,13 +1,13 @@
 //! No text of a record reaches a terminal as it is: in a record with something of everything, each text in its turn is
 //! one that steers terminals, and every form that may be shown on one is looked through.
 
-use pgmeter_report::{Run, TextStyle, csv, json};
+use pgmeter_report::{Run, TextStyle};
 use results::Record;
 use serde_json::Value;
 use std::path::Path;
 
 use crate::pages::example::{self, Example};
-use crate::pages::forms::{html, markdown, text, text_of};
+use crate::pages::forms::{csv, html, json, markdown, text, text_of};
 
 /// Sets a title, hides what follows, and turns the direction of writing; in UTF-8 `\u{9b}` begins a sequence too. The
 /// last one stands for a byte that is not UTF-8.

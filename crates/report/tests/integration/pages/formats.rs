@@ -64,7 +64,7 @@ fn markdown_cannot_be_broken_out_of() {
 #[test]
 fn csv_is_a_line_for_each_figure_with_as_many_cells_as_columns() {
     let record = short();
-    let csv = pgmeter_report::csv(&[Run { name: "a, \"run\"", record: &record }]);
+    let csv = forms::csv(&[Run { name: "a, \"run\"", record: &record }]);
     let mut lines = csv.lines();
     assert_eq!(lines.next(), Some("run,part,script,item,start_s,end_s,metric,value"));
     let tps = format!("\"a, \"\"run\"\"\",summary,,,,,tps,{}", record.summary.tps);
@@ -78,7 +78,7 @@ fn csv_is_a_line_for_each_figure_with_as_many_cells_as_columns() {
 
 #[test]
 fn csv_of_nothing_is_its_head_and_counts() {
-    let csv = pgmeter_report::csv(&[Run { name: "nothing", record: &example::empty() }]);
+    let csv = forms::csv(&[Run { name: "nothing", record: &example::empty() }]);
     assert!(csv.lines().count() < 15, "{csv}");
 }
 
@@ -86,9 +86,9 @@ fn csv_of_nothing_is_its_head_and_counts() {
 fn json_is_the_record_or_a_list_of_them() {
     let record = short();
     let run = Run { name: "a run", record: &record };
-    let one = pgmeter_report::json(&[run]);
+    let one = forms::json(&[run]);
     assert_eq!(Record::from_json(one.as_bytes(), "it".as_ref()).unwrap(), record);
-    let two: serde_json::Value = serde_json::from_str(&pgmeter_report::json(&[run, run])).unwrap();
+    let two: serde_json::Value = serde_json::from_str(&forms::json(&[run, run])).unwrap();
     assert_eq!(two["runs"].as_array().map(Vec::len), Some(2));
 }
 
@@ -172,7 +172,7 @@ fn a_cell_of_a_table_is_no_formula_and_steers_nothing() {
     let mut record = short();
     record.plan.scripts[0].name = "=cmd()\u{1b}[2J\u{202e}x".to_owned();
     record.summary.scripts[0].name = record.plan.scripts[0].name.clone();
-    let csv = pgmeter_report::csv(&[Run { name: "-a\u{7}", record: &record }]);
+    let csv = forms::csv(&[Run { name: "-a\u{7}", record: &record }]);
     assert!(csv.contains("\n'-a\\x07,script,'=cmd()\\x1b[2J\\u{202e}x,,,,tps,"), "{}", &csv[..2_000]);
     assert!(!csv.contains(['\u{1b}', '\u{202e}', '\u{7}']));
     assert!(csv.lines().skip(1).all(|line| line.starts_with("'-a\\x07,")));
@@ -247,9 +247,9 @@ fn all_formats_hold_to_one_share_of_late_or_skipped() {
     let markdown = forms::markdown(&[run]);
     assert!(markdown.contains(&format!("- late or skipped: {told}\n")), "{markdown}");
     assert!(forms::html(&[run]).replace('\u{a0}', " ").contains(&format!("<dd>{told}</dd>")));
-    let csv = pgmeter_report::csv(&[run]);
+    let csv = forms::csv(&[run]);
     assert!(csv.contains("a run,summary,,,,,late_or_skipped_share,0.075\n"), "{csv}");
-    assert!(pgmeter_report::json(&[run]).contains("\"late_or_skipped_share\": 0.075"));
+    assert!(forms::json(&[run]).contains("\"late_or_skipped_share\": 0.075"));
     assert!(pgmeter_report::trial_line(&record).contains(", 7.5 % late or skipped"));
     // No format says the share that it is of others: of the succeeded ones, or the late ones alone.
     for shown in [&text, &markdown] {
@@ -305,8 +305,8 @@ fn a_stall_is_in_all_formats_and_marked_in_the_charts() {
         page.contains("{\"kind\":\"stall\",\"colour\":\"stall\",\"start\":1.5,\"end\":3.25,\"detail\":"),
         "no mark in the data"
     );
-    assert!(pgmeter_report::csv(&[run]).contains("a run,stall,,,1.5,3.25,length_s,1.75\n"));
-    assert!(pgmeter_report::json(&[run]).contains("\"longest\""));
+    assert!(forms::csv(&[run]).contains("a run,stall,,,1.5,3.25,length_s,1.75\n"));
+    assert!(forms::json(&[run]).contains("\"longest\""));
     let marks = |record: &Record| {
         let document = pgmeter_report::document(&[Run { name: "a run", record }]);
         pgmeter_report::svg(&document).matches("b3261e").count()
@@ -458,7 +458,7 @@ fn csv_metrics(run: &[Run<'_>]) -> BTreeMap<String, f64> {
         let [_, "summary" | "per_transaction", .., metric, value] = cells.as_slice() else { return None };
         Some(((*metric).to_owned(), value.parse().ok()?))
     };
-    pgmeter_report::csv(run).lines().skip(1).filter_map(of_run).collect()
+    forms::csv(run).lines().skip(1).filter_map(of_run).collect()
 }
 
 #[test]
@@ -521,7 +521,7 @@ fn every_metric_of_a_run_has_one_value_in_all_formats() {
 fn the_record_has_the_metrics_that_it_is_the_source_of() {
     let record = with_all_metrics();
     let run = [Run { name: "a run", record: &record }];
-    let json: serde_json::Value = serde_json::from_str(&pgmeter_report::json(&run)).expect("it is JSON");
+    let json: serde_json::Value = serde_json::from_str(&forms::json(&run)).expect("it is JSON");
     let metrics = csv_metrics(&run);
     let (summary, costs) = (&json["summary"], &json["observation"]["per_transaction"]);
     for (metric, of_record) in [

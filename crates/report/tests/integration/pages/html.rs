@@ -142,7 +142,7 @@ fn the_lag_of_standbys_is_on_the_page_in_charts_and_in_tables() {
     ] {
         assert!(page.contains(words) || page.contains(&words.replace(' ', "\u{a0}")), "{words}");
     }
-    let csv = pgmeter_report::csv(&[Run { name: "a run", record: &record }]);
+    let csv = forms::csv(&[Run { name: "a run", record: &record }]);
     for line in [
         "a run,summary,,,,,replay_lag_mean_us,110000",
         "a run,summary,,,,,replay_lag_max_us,200000",
@@ -193,7 +193,7 @@ fn counters_of_the_server_and_waits_of_each_script_are_on_the_page() {
         assert!(page.contains(words), "{words}");
     }
     assert!(!page.contains("seq_scan"), "what did not grow is left out");
-    let csv = pgmeter_report::csv(&[Run { name: "a run", record: &record }]);
+    let csv = forms::csv(&[Run { name: "a run", record: &record }]);
     assert!(csv.contains("counter,,pg_stat_user_tables:pgbench_tellers,,,n_tup_upd,1234\n"));
 }
 

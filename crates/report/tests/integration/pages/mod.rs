@@ -8,7 +8,7 @@ mod escapes;
 mod example;
 mod experiment;
 mod formats;
-mod forms;
+pub mod forms;
 mod html;
 mod manual;
 mod outages;

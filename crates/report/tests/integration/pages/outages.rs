@@ -1,7 +1,7 @@
 //! Outages in the reports of runs and of experiments, in all formats. How an outage is found is tested in `stats`, and
 //! its figures in `results`.
 
-use pgmeter_report::{Run, csv, summary};
+use pgmeter_report::{Run, summary};
 use results::{
     AttemptCount, ClientOutage, ConnectAttempt, LossCause, LossCount, Outage, OutageWindow, Outages, Record,
 };
@@ -108,7 +108,7 @@ fn text_page_and_markdown_show_the_same_figures_of_an_outage() {
 #[test]
 fn csv_has_a_line_for_each_figure_of_an_outage() {
     let record = with_outage();
-    let csv = csv(&[Run { name: "7", record: &record }]);
+    let csv = forms::csv(&[Run { name: "7", record: &record }]);
     for (metric, value) in [
         ("first_error_s", "2"),
         ("first_connect_s", "4.375"),

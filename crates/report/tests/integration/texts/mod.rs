@@ -6,7 +6,6 @@ mod errors;
 mod fixture;
 mod kept;
 mod limits;
-mod live;
 mod observed;
 mod pgbench_lines;
 mod pgbench_report;

@@ -1,12 +1,13 @@
 //! The load generators of a distributed run in all formats: a line for each, and which of them was the limit.
 //! How they are judged is tested in `results`.
 
-use pgmeter_report::{Run, TextStyle, csv, document, html, markdown};
+use pgmeter_report::{Run, TextStyle, document, html, markdown};
 use results::{
     BusiestWorker, CommandTimes, Counts, EventLoop, EventLoopName, Evidence, Generator, GeneratorRemedy,
     HeldBack, Host, Lateness, LimitedBy, Rank, RankClock, Record, Verdict, warnings,
 };
 
+use crate::pages::forms;
 use crate::texts::fixture::{self, text};
 
 const WIDE: TextStyle = TextStyle { colour: false, width: 120 };
@@ -150,7 +151,7 @@ fn documents_have_the_table_and_the_evidence() {
 #[test]
 fn csv_has_the_figures_of_each_load_generator() {
     let record = distributed(2, 1);
-    let shown = csv(&[Run { record: &record, name: "r" }]);
+    let shown = forms::csv(&[Run { record: &record, name: "r" }]);
     let lines: Vec<&str> =
         shown.lines().filter(|line| line.contains(",rank,") && line.contains(",1: ")).collect();
     let of = |metric: &str| {
@@ -166,7 +167,7 @@ fn a_run_of_one_process_does_not_mention_load_generators() {
     let mut record = fixture::record();
     record.summary.generator = Some(generator(LimitedBy::Server));
     let page = markdown(&document(&[Run { record: &record, name: "r" }]));
-    let csv = csv(&[Run { record: &record, name: "r" }]);
+    let csv = forms::csv(&[Run { record: &record, name: "r" }]);
     for shown in [text(&record, &WIDE), page, csv] {
         assert!(!shown.contains("load generators") && !shown.contains("Load generators"), "{shown}");
     }

@@ -1,10 +1,10 @@
-//! Summaries and progress lines as people see them: each test is a situation and the whole text for it.
+//! Summaries as people see them: each test is a situation and the whole text for it.
 //! Not what is stored, which `results` tests; how single numbers are written is tested beside `figures`.
 
 use std::time::Duration;
 
 use crate::texts::fixture::{self, script, script_summary};
-use pgmeter_report::{LiveSample, Phase, TextStyle, live_line};
+use pgmeter_report::TextStyle;
 
 use crate::texts::fixture::{command_table, text};
 use results::{
@@ -544,62 +544,4 @@ fn absurd_figures_are_shown_not_a_panic() {
     for width in [0, 1, 20] {
         assert!(!text(&record, &TextStyle { colour: true, width }).is_empty());
     }
-}
-
-fn second(elapsed_s: u64, phase: Phase, tps: f64, response_us: Option<Latency>) -> LiveSample {
-    let elapsed = Duration::from_secs(elapsed_s);
-    LiveSample { elapsed, phase, tps, response_us, failed: 0, skipped: 0, late: None, lag_us: None }
-}
-
-fn lines(samples: &[LiveSample]) -> String {
-    samples.iter().map(live_line).collect::<Vec<_>>().join("\n")
-}
-
-#[test]
-fn progress_lines_stand_under_each_other() {
-    let failed = LiveSample { failed: 3, ..second(9, Phase::Measuring, 988.2, Some(tpcb_us())) };
-    insta::assert_snapshot!(lines(&[
-        second(1, Phase::WarmUp, 998.7, Some(tpcb_us())),
-        second(2, Phase::WarmUp, 12_343.1, Some(select_us())),
-        second(1, Phase::Measuring, 1_234.5, Some(tpcb_us())),
-        failed,
-        second(10, Phase::Measuring, 0.0, None),
-        second(3600, Phase::Measuring, 123_456.7, Some(select_us())),
-    ]), @r#"
-      1 s   998.7 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  0 failed  warm-up
-      2 s  12,343 tps  mean 61.2 µs  p50 58.1 µs  p99  142 µs  0 failed  warm-up
-      1 s   1,234 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  0 failed
-      9 s   988.2 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  3 failed
-     10 s       0 tps  mean    -     p50    -     p99    -     0 failed
-    3600 s 123,457 tps  mean 61.2 µs  p50 58.1 µs  p99  142 µs  0 failed
-    "#);
-}
-
-#[test]
-fn progress_under_a_rate_shows_the_lag() {
-    let on_time = LiveSample { lag_us: Some(12.4), ..second(1, Phase::Measuring, 1_499.8, Some(tpcb_us())) };
-    let behind =
-        LiveSample { lag_us: Some(1_204_000.0), skipped: 1_480, ..second(2, Phase::Measuring, 20.0, None) };
-    let warming_up = LiveSample { phase: Phase::WarmUp, ..on_time.clone() };
-    insta::assert_snapshot!(lines(&[warming_up, on_time, behind]), @r#"
-    1 s   1,500 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  0 failed  warm-up
-    1 s   1,500 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  0 failed
-    2 s   20.00 tps  mean    -     p50    -     p99    -     lag  1.20 s  0 failed, 1,480 skipped
-    "#);
-}
-
-#[test]
-fn progress_under_a_latency_limit_shows_late_and_skipped_transactions() {
-    let on_time = LiveSample {
-        late: Some(0),
-        lag_us: Some(12.4),
-        ..second(1, Phase::Measuring, 299.8, Some(tpcb_us()))
-    };
-    let late = LiveSample { late: Some(159), skipped: 141, ..on_time.clone() };
-    let failing = LiveSample { late: Some(7), failed: 12, ..on_time.clone() };
-    insta::assert_snapshot!(lines(&[on_time, late, failing]), @r#"
-    1 s   299.8 tps  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  0 failed
-    1 s   299.8 tps  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  141 skipped, 159 late
-    1 s   299.8 tps  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  12 failed, 7 late
-    "#);
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use results::{Counts, Latency};
 
-use crate::TextStyle;
-use crate::figures::{count, fixed, latency, percent, rate, with_ordinary_spaces};
 use crate::live::{LiveSample, Phase};
-use crate::prose::{Emphasis, cut, emphasise, escaped_line};
+use report::TextStyle;
+use report::figures::{count, fixed, latency, percent, rate, with_ordinary_spaces};
+use report::prose::{Emphasis, cut, emphasise, escaped_line};
 
 /// Contents of the view.
 #[derive(Clone, Debug, PartialEq)]

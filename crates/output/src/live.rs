@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use results::Latency;
 
-use crate::figures::{count, latency, rate, with_ordinary_spaces};
+use report::figures::{count, latency, rate, with_ordinary_spaces};
 
 /// Contents of one line: the newest second of a run.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use pgmeter_report::{LiveSample, LiveView, Metrics, Phase, SoFar, TextStyle, live_view, open_metrics};
+use pgmeter_output::{LiveSample, LiveView, Metrics, Phase, SoFar, live_line, live_view, open_metrics};
+use report::TextStyle;
 use results::{Counts, Latency};
 use stats::{Ending, Recorder, Sample, ScriptStats, Timestamp};
 
@@ -152,4 +153,78 @@ fn metrics_are_in_the_text_format_of_open_metrics() {
         waits: vec![("Lock", "transactionid", 1.25)],
     });
     insta::assert_snapshot!(text);
+}
+
+fn latencies(mean: f64, stddev: f64, [p50, p90, p99, p999, max]: [f64; 5]) -> Latency {
+    Latency { mean, stddev, min: p50 / 3.0, p50, p90, p95: p90, p99, p999, max }
+}
+
+fn tpcb_us() -> Latency {
+    latencies(6_482.113, 2_104.9, [6_119.423, 8_904.703, 13_402.111, 25_100.287, 48_311.002])
+}
+
+fn select_us() -> Latency {
+    latencies(61.238, 20.4, [58.111, 80.2, 141.9, 402.4, 25_131.9])
+}
+
+fn second_of(elapsed_s: u64, phase: Phase, tps: f64, response_us: Option<Latency>) -> LiveSample {
+    let elapsed = Duration::from_secs(elapsed_s);
+    LiveSample { elapsed, phase, tps, response_us, failed: 0, skipped: 0, late: None, lag_us: None }
+}
+
+fn lines(samples: &[LiveSample]) -> String {
+    samples.iter().map(live_line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn progress_lines_stand_under_each_other() {
+    let failed = LiveSample { failed: 3, ..second_of(9, Phase::Measuring, 988.2, Some(tpcb_us())) };
+    insta::assert_snapshot!(lines(&[
+        second_of(1, Phase::WarmUp, 998.7, Some(tpcb_us())),
+        second_of(2, Phase::WarmUp, 12_343.1, Some(select_us())),
+        second_of(1, Phase::Measuring, 1_234.5, Some(tpcb_us())),
+        failed,
+        second_of(10, Phase::Measuring, 0.0, None),
+        second_of(3600, Phase::Measuring, 123_456.7, Some(select_us())),
+    ]), @r#"
+      1 s   998.7 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  0 failed  warm-up
+      2 s  12,343 tps  mean 61.2 µs  p50 58.1 µs  p99  142 µs  0 failed  warm-up
+      1 s   1,234 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  0 failed
+      9 s   988.2 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  3 failed
+     10 s       0 tps  mean    -     p50    -     p99    -     0 failed
+    3600 s 123,457 tps  mean 61.2 µs  p50 58.1 µs  p99  142 µs  0 failed
+    "#);
+}
+
+#[test]
+fn progress_under_a_rate_shows_the_lag() {
+    let on_time =
+        LiveSample { lag_us: Some(12.4), ..second_of(1, Phase::Measuring, 1_499.8, Some(tpcb_us())) };
+    let behind = LiveSample {
+        lag_us: Some(1_204_000.0),
+        skipped: 1_480,
+        ..second_of(2, Phase::Measuring, 20.0, None)
+    };
+    let warming_up = LiveSample { phase: Phase::WarmUp, ..on_time.clone() };
+    insta::assert_snapshot!(lines(&[warming_up, on_time, behind]), @r#"
+    1 s   1,500 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  0 failed  warm-up
+    1 s   1,500 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  0 failed
+    2 s   20.00 tps  mean    -     p50    -     p99    -     lag  1.20 s  0 failed, 1,480 skipped
+    "#);
+}
+
+#[test]
+fn progress_under_a_latency_limit_shows_late_and_skipped_transactions() {
+    let on_time = LiveSample {
+        late: Some(0),
+        lag_us: Some(12.4),
+        ..second_of(1, Phase::Measuring, 299.8, Some(tpcb_us()))
+    };
+    let late = LiveSample { late: Some(159), skipped: 141, ..on_time.clone() };
+    let failing = LiveSample { late: Some(7), failed: 12, ..on_time.clone() };
+    insta::assert_snapshot!(lines(&[on_time, late, failing]), @r#"
+    1 s   299.8 tps  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  0 failed
+    1 s   299.8 tps  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  141 skipped, 159 late
+    1 s   299.8 tps  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  12 failed, 7 late
+    "#);
 }

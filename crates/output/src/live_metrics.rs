@@ -1,14 +1,11 @@
-//! Figures of a run in progress in the text format of OpenMetrics 1.0, for Prometheus and compatible systems.
-//! `metrics_server` serves the text over HTTP. Counters exclude the warm-up; the standard requires seconds as unit of
-//! time.
+//! Figures of a run in progress as metric families, for Prometheus and compatible systems. `metrics_server` serves them
+//! over HTTP. Counters exclude the warm-up; the standard requires seconds as unit of time.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use stats::{Counts, Distribution, ScriptStats};
 
-/// Content type of OpenMetrics 1.0.
-pub const OPEN_METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+use report::OpenMetrics;
 
 const NANOS_PER_SECOND: f64 = 1e9;
 
@@ -36,7 +33,7 @@ pub struct Metrics<'a> {
 /// The complete text, `# EOF` included.
 pub fn open_metrics(metrics: &Metrics<'_>) -> String {
     let Metrics { version, protocol, clients, measured, warmup, tps, scripts, waits } = metrics;
-    let mut out = Text(String::new());
+    let mut out = OpenMetrics::default();
     out.family("pgmeter_run", "info", "What runs.");
     out.sample("pgmeter_run_info", &[("version", version), ("protocol", protocol)], 1.0);
     out.gauge("pgmeter_clients", "Simulated users, each with its own connection.", f64::from(*clients));
@@ -57,14 +54,13 @@ pub fn open_metrics(metrics: &Metrics<'_>) -> String {
             out.sample("pgmeter_backends", &[("event_type", event_type), ("event", event)], *backends);
         }
     }
-    out.0 += "# EOF\n";
-    out.0
+    out.text()
 }
 
 /// A number among the counts of a script.
 type Number = fn(&Counts) -> u64;
 
-fn transactions(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
+fn transactions(out: &mut OpenMetrics, scripts: &[(&str, &ScriptStats)]) {
     out.family("pgmeter_transactions", "counter", "Transactions by script and ending.");
     for (script, stats) in scripts {
         let counts = &stats.counts;
@@ -96,7 +92,7 @@ fn transactions(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
 }
 
 /// Share of all scheduled transactions that were late or skipped; 0 without a latency limit.
-fn late_or_skipped(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
+fn late_or_skipped(out: &mut OpenMetrics, scripts: &[(&str, &ScriptStats)]) {
     let mut all = Counts::default();
     scripts.iter().for_each(|(_, script)| all.merge(&script.counts));
     let help = "Share of all transactions that were due that were skipped or above the latency limit.";
@@ -105,7 +101,7 @@ fn late_or_skipped(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
 
 /// A summary: quantiles of the measured window, with three significant digits.
 fn latencies(
-    out: &mut Text,
+    out: &mut OpenMetrics,
     kind: &str,
     help: &str,
     scripts: &[(&str, &ScriptStats)],
@@ -126,36 +122,4 @@ fn latencies(
         out.sample(&format!("{name}_count"), &[("script", script)], moments.count as f64);
         out.sample(&format!("{name}_sum"), &[("script", script)], moments.sum_ns as f64 / NANOS_PER_SECOND);
     }
-}
-
-/// The text under construction.
-struct Text(String);
-
-impl Text {
-    /// Writes the head of a metric family. The standard requires the unit as the last part of the name.
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = writeln!(self.0, "# TYPE {name} {kind}");
-        if let Some((_, unit @ ("seconds" | "ratio"))) = name.rsplit_once('_') {
-            let _ = writeln!(self.0, "# UNIT {name} {unit}");
-        }
-        let _ = writeln!(self.0, "# HELP {name} {help}");
-    }
-
-    /// Writes a family with one sample.
-    fn gauge(&mut self, name: &str, help: &str, value: f64) {
-        self.family(name, "gauge", help);
-        self.sample(name, &[], value);
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let labels: Vec<String> =
-            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(self.0, "{name}{labels} {value}");
-    }
-}
-
-/// Escapes a label value.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

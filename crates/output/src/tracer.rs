@@ -10,7 +10,7 @@ use engine::{ClientEvent, EndedTransaction, Tracer, WorkerIntro};
 use results::Plan;
 use stats::Timestamp;
 
-use super::{LogFiles, LogOptions, WorkerLog};
+use crate::log_files::{LogFiles, LogOptions, WorkerLog};
 
 /// Creates the tracer of each worker.
 pub type TracerMaker = Box<dyn Fn(WorkerIntro) -> Box<dyn Tracer>>;

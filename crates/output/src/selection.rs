@@ -11,9 +11,9 @@ use results::{
 };
 use thiserror::Error;
 
-use crate::experiment::{FromStore, Overview};
-use crate::prose::escaped_line;
-use crate::{Format, Subject};
+use report::experiment::{FromStore, Overview};
+use report::prose::escaped_line;
+use report::{Format, Subject};
 
 /// The subject of a report cannot be found.
 #[derive(Debug, Error)]

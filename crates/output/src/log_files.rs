@@ -1,5 +1,5 @@
-//! The log files of a run, one per worker: a line per transaction or per interval. `transaction_log` and
-//! `aggregate_log` format the lines. Used by `pgmeter bench --log` and the drop-in.
+//! The log files of a run, one per worker: a line per transaction or per interval. `report` formats the
+//! lines. Used by `pgmeter bench --log` and the drop-in.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,7 +12,7 @@ use engine::Compatibility;
 use results::{Plan, unix_now};
 use stats::{Sample, Timestamp};
 
-use super::{AggregateLog, Columns, LogFormat, transaction_line};
+use report::pgbench::{AggregateLog, Columns, LogFormat, transaction_line};
 
 /// Options of the log.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use results::{Latency, Limit, Plan, WaitMean};
 use stats::{Interval, ScriptStats};
 
 use crate::live::{LiveSample, Phase};
+use crate::live_metrics::{Metrics, open_metrics};
 use crate::live_view::{LiveView, SoFar};
-use crate::openmetrics::{Metrics, open_metrics};
 
 /// Minimum length of an interval that gets its own line.
 const SHORTEST_LINE: Duration = Duration::from_millis(500);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::openmetrics::OPEN_METRICS_TYPE;
+use report::OPEN_METRICS_TYPE;
 
 /// Time limit of each wait: for a part of the request, and for the response.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,0 +1,33 @@
+//! Where results go: [`file`] writes reports whole or not at all, [`LogFiles`] the logs of transactions.
+//! [`MetricsServer`] answers over HTTP, and [`select`] reads the store for a report. `report` makes the documents and
+//! their formats, and `cli` owns the terminal.
+//!
+//! [`LiveFigures`] gathers the figures of a run that goes on, for [`live_line`], [`live_view`] and [`open_metrics`].
+//! [`tracers`] calls the logs of a run.
+
+pub mod file;
+
+mod live;
+
+mod live_figures;
+
+mod live_metrics;
+
+mod live_view;
+
+mod log_files;
+
+mod metrics_server;
+
+mod selection;
+
+mod tracer;
+
+pub use live::{LiveSample, Phase, live_line};
+pub use live_figures::LiveFigures;
+pub use live_metrics::{Metrics, open_metrics};
+pub use live_view::{LiveView, SoFar, live_view};
+pub use log_files::{LogFiles, LogOptions, OnLogError, Sampler, WorkerLog};
+pub use metrics_server::MetricsServer;
+pub use selection::{ReportedStore, Selected, Selection, SelectionError, overview, select};
+pub use tracer::{ClientMessages, LogFault, TracerMaker, tracer_without_log, tracers};
