@@ -18,7 +18,7 @@ use crate::access::{self, SUPERUSER};
 use crate::account::Account;
 use crate::files::{create, read_limited_without_links, read_small};
 use crate::home::{self, Description, Home, Upstream};
-use crate::launch;
+
 use crate::patience::{StopFlag, wait_for};
 use crate::process::FAST_SHUTDOWN;
 use crate::recovery::{self, is_before, slot, write, write_role};
