@@ -176,3 +176,58 @@ pub(crate) fn self_test_rows(test: &SelfTest) -> ValueTable<'_> {
     };
     ValueTable::new("part,found,grade", test.checks().into_iter().map(row).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use results::{
+        Calibration, ClockFigures, Conditions, EventLoop, EventLoopName, Host, Level, PgmeterBuild, UtcTime,
+    };
+
+    use super::*;
+    use crate::subject::{Subject, csv};
+
+    fn poor() -> SelfTest {
+        let level = |clients, run_queue_share| Level {
+            clients,
+            round_trips_per_s: 150_000.5,
+            cpu_us_per_round_trip: 6.0,
+            round_trip_us_p50: 400.25,
+            run_queue_share,
+        };
+        let host = Host { cpus_allowed: Some(1.5), ..Host::detect() };
+        let (measured_at, levels) =
+            (UtcTime::from_unix_millis(0), vec![level(1, None), level(64, Some(0.5))]);
+        let lateness = stats::Distribution::new();
+        SelfTest {
+            build: PgmeterBuild::Debug,
+            conditions: Conditions { governor: Some("a, b".to_owned()), ..Conditions::default() },
+            at_rest: None,
+            clock: ClockFigures { read_ns: 25.0, backwards: 2 },
+            open_files: Some(1_024),
+            event_loop: EventLoop { name: EventLoopName::Epoll, because: None },
+            calibration: Calibration::new(measured_at, host, EventLoopName::Epoll, levels, &lateness),
+        }
+    }
+
+    #[test]
+    fn programs_get_a_row_for_each_part_and_for_each_number_of_clients() {
+        let test = poor();
+        insta::assert_snapshot!(csv(Subject::SelfTest(&test)), @r#"
+        part,found,grade
+        build,"debug, several times as slow as a release",bad
+        event loop,epoll,good
+        clock,"unknown source, went backwards 2 times",bad
+        CPU governor,"a, b",caution
+        CPUs,1.50 available to pgmeter,caution
+        other load,not visible here,unknown
+        open files,"at most 1,024",caution
+        late wake-ups,not visible here,unknown
+        rate of a worker,"150,000 round trips/s at most",good
+        "#);
+        insta::assert_snapshot!(csv(Subject::Calibrations(std::slice::from_ref(&test.calibration))), @r"
+        event_loop,clients,round_trips_per_s,cpu_us_per_round_trip,round_trip_us_p50,run_queue_share
+        epoll,1,150000.5,6,400.25,
+        epoll,64,150000.5,6,400.25,0.5
+        ");
+    }
+}

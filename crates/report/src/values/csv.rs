@@ -41,3 +41,30 @@ fn quoted(cell: String) -> String {
     let must_be = cell.contains([',', '"', '\n', '\r']);
     if must_be { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::fields;
+
+    #[test]
+    fn text_is_quoted_and_no_formula_and_a_number_is_a_number() {
+        let row = vec![
+            "=1+1".into(),
+            "a, \"b\"\n".into(),
+            "-1".into(),
+            Value::from(-1.5),
+            Value::Words("a\u{a0}b".to_owned()),
+            true.into(),
+            Value::Unknown,
+        ];
+        let table = ValueTable::new("a,b,c,d,e,f,g", vec![row]);
+        assert_eq!(csv(&table), "a,b,c,d,e,f,g\n'=1+1,\"a, \"\"b\"\"\",-1,-1.5,a\u{a0}b,true,\n");
+    }
+
+    #[test]
+    fn fields_are_in_the_columns_with_their_names() {
+        let rows = [fields! { "a" => 1_u32, "b" => "x", "other" => 2_u32 }, fields! { "b" => "y" }];
+        assert_eq!(csv(&ValueTable::of_fields("b,a,c", rows)), "b,a,c\nx,1,\ny,,\n");
+    }
+}

@@ -1,4 +1,5 @@
-//! Metric families as text in the format of OpenMetrics 1.0. The one module that writes it; the caller has the families.
+//! Metric families as text in the format of OpenMetrics 1.0. The one module that writes it; the caller has the families,
+//! such as those of a run in progress.
 
 use std::fmt::Write as _;
 
