@@ -298,7 +298,9 @@ mod tests {
             read("settings.wal_compression=off,pglz", &[("clients", "8"), ("version", "16.4")]).unwrap();
         let file = "name = \"compare\"\n[server]\nversion = \"16.4\"\n[load]\nclients = 8\nscript = \"select-only\"\n\
                     [factors]\n\"settings.wal_compression\" = [\"off\", \"pglz\"]\n";
-        let file = Experiment::parse(file, "f", std::path::Path::new("."), Profile::Full).unwrap();
+        let mut file = Experiment::parse(file, "f", std::path::Path::new("."), Profile::Full).unwrap();
+        assert_eq!((typed.base.surface, file.base.surface), (Surface::Flags, Surface::Keys));
+        file.base.surface = Surface::Flags;
         let plan = |experiment: &Experiment| Plan::of(experiment, "f", Folder::Typed).unwrap().cells;
         assert_eq!(plan(&typed), plan(&file));
     }
