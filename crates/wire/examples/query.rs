@@ -6,7 +6,7 @@ use pgmeter_wire::{Decoder, Message, ProtocolError, frontend};
 
 /// What a server answers to the query: the columns, one row, the end of the command, and that it waits for the next one.
 const ANSWER: &[u8] =
-    b"T\0\0\0\x1c\0\x01answer\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0D\0\0\0\x0c\0\x01\0\0\0\x0242\
+    b"T\0\0\0\x1f\0\x01answer\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0D\0\0\0\x0c\0\x01\0\0\0\x0242\
     C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
 
 fn main() -> Result<(), ProtocolError> {
