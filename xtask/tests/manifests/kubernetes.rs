@@ -32,6 +32,7 @@ pub struct ClaimSpec {
 }
 
 #[derive(Deserialize)]
+#[allow(clippy::enum_variant_names, reason = "the words of Kubernetes")]
 enum AccessMode {
     ReadWriteOnce,
     ReadOnlyMany,

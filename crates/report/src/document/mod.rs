@@ -235,12 +235,12 @@ impl<T> TableOf<T> {
     }
 }
 
+/// Makes the cell of an item.
+type CellOf<'a, T> = &'a dyn Fn(&T) -> Cell;
+
 impl Table {
     /// A row for each item; each column is a head, and its cell of a row.
-    pub(crate) fn of<T>(
-        items: impl IntoIterator<Item = T>,
-        columns: &[(Column, &dyn Fn(&T) -> Cell)],
-    ) -> Table {
+    pub(crate) fn of<T>(items: impl IntoIterator<Item = T>, columns: &[(Column, CellOf<'_, T>)]) -> Table {
         let mut table = TableOf::new(items);
         columns.iter().for_each(|(column, cell)| table.column(column.clone(), cell));
         table.table

@@ -41,8 +41,11 @@ pub struct RunPlace<'a> {
     pub in_turns: bool,
 }
 
+/// One check.
+type RunCheck = fn(&RunToCheck<'_>) -> Result<(), RunError>;
+
 /// All checks, in the order in which they report.
-const CHECKS: [fn(&RunToCheck<'_>) -> Result<(), RunError>; 10] = [
+const CHECKS: [RunCheck; 10] = [
     target_names,
     variables,
     variable_values,

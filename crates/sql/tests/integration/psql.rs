@@ -13,6 +13,7 @@ use testkit::request_log::RequestLog;
 /// Where Debian has the program, and the one on the path. Before version 14, psql knows no bodies of routines.
 const PSQL: [&str; 2] = ["/usr/lib/postgresql/15/bin/psql", "psql"];
 
+#[allow(clippy::print_stderr, reason = "a test that compares nothing says so")]
 fn find_psql() -> Option<&'static str> {
     let found = PSQL.into_iter().find(|path| Command::new(path).arg("--version").output().is_ok());
     if found.is_none() {
