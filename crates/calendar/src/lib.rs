@@ -1,5 +1,5 @@
-//! Calendar time and its formats. Only this crate reads the wall clock. The wall clock can jump, so durations are
-//! measured with the monotonic clock.
+//! Calendar time and its formats. Only this crate and `ranks`, which compares the clocks of machines, read the wall
+//! clock. The wall clock can jump, so durations are measured with the monotonic clock.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,5 +1,5 @@
-//! Settings that differ between the cells of a screening and that only the server itself can set. One embedded server
-//! gets those of each trial in turn, which `alter_system` sets; some it reads only at its start.
+//! Settings that differ between the cells of a screening and that only the server itself can set. `lab::alter_system`
+//! sets those of each trial on one embedded server; some of them need a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What cannot be combined in a configuration: loads, data, poolers, standbys and actions with each other and with the
-//! server. The errors are sentences; the places in the file are not known any more.
+//! Combinations that a configuration must not have: loads, data, poolers, standbys and actions with each other and with
+//! the server. Errors have no position, because a configuration no longer has those of its keys.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! The configuration of one trial: a server, its data, a network, and a load. Plain data with their defaults; keys are
-//! in `keys`, and what cannot be combined in `compatibility`.
+//! in `keys`, and forbidden combinations in `compatibility`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! The approximate size of data sets, from what their workloads say of a unit of scale. Used by `memory`, `relative`,
-//! `forecast` and `outline`.
+//! The approximate size of data sets, from the size per unit of scale that their workloads state. Used by `memory`,
+//! `relative`, `forecast` and `outline`.
 
 use crate::configuration::DataSpec;
 

@@ -1,5 +1,5 @@
-//! The design of an experiment for the store: what its report needs of the file and of the plan, without the configurations
-//! and without secrets.
+//! The design of an experiment for the store: the parts of the file and of the plan that its report needs, without the
+//! configurations and without secrets.
 
 use results::{ChartSpec, ContrastSpec, DesignCell, ExperimentDesign, SafeText};
 

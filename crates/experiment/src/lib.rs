@@ -1,10 +1,10 @@
-//! Experiments as their files define them: a file becomes a matrix of cells and a plan of their trials.
+//! Experiments as defined by their files: a file becomes a matrix of cells and a plan of their trials.
 //!
 //! Nothing is executed here: no sockets, clocks, threads or stores. The only files that are read are those of the
 //! experiment. In reading order: [`Experiment`] is the parsed file, with its keys as a table in `keys`; a
 //! [`Configuration`] is one combination of levels, a load or [`Step`]s; [`Plan`] is the ordered list of trials;
-//! [`Readiness`] determines what each trial needs, [`Forecast`] how long it takes. [`Comparable`] has the two sides of a
-//! comparison. `lab` executes plans, and `report` describes them.
+//! [`Readiness`] determines what each trial needs, [`Forecast`] how long it takes. [`Comparable`] has the two sides of
+//! a comparison. `lab` executes plans, and `report` describes them.
 
 mod applied_settings;
 mod comparable;

@@ -1,5 +1,5 @@
-//! The network between the clients of a trial and its server, as an experiment defines it. Plain data; `relays` simulates
-//! it.
+//! The network between the clients of a trial and its server, as an experiment defines it. Plain data; `lab::relays`
+//! simulates it.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! The plan of an experiment: trials in order, required servers and data, and the expected time. Nothing is started;
-//! `cli` shows the plan, `campaign` runs its trials.
+//! `cli` shows the plan, `lab::campaign` runs its trials.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! The connection pooler between the clients of a trial and its embedded server, as an experiment defines it.
-//! `keys/pooler.rs` has its keys, `running_pooler` starts it.
+//! `keys/pooler.rs` has its keys, `lab::running_pooler` starts it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

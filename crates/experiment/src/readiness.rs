@@ -1,5 +1,5 @@
-//! Determines the preparation that each trial needs: starting its server, loading its data, restoring a copy.
-//! Forecasts use these decisions, and `provision` carries them out.
+//! Determines the preparation that each trial needs: starting its server, loading its data, restoring a copy. Forecasts
+//! use these decisions, and `lab::provision` carries them out.
 
 use std::collections::{BTreeMap, BTreeSet};
 

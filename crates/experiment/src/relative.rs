@@ -1,5 +1,5 @@
 //! Values relative to the server's host: `clients = "2/core"`, `scale = "50% of memory"`. `keys` reads them; `matrix`
-//! replaces them by numbers when a combination is complete. `server_host` examines the host, only if it is needed.
+//! replaces them by numbers when a combination is complete. `lab::server_host` examines the host, only if it is needed.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Names of PostgreSQL's settings, and how each can be set. Experiments use it to find the setting that a name means, and
-//! to set per connection what a connection can set, so that such cells share a server.
+//! Names of PostgreSQL's settings, and how each can be set. Experiments use it to find the setting that a name means,
+//! and to set it per connection if that is possible, so that such cells share a server.
 
 use config::nearest;
 

@@ -1,5 +1,5 @@
 //! The standbys of an experiment's server, as its file defines them: names, modes, networks and cascades.
-//! `keys/standbys.rs` reads them, `compatibility` checks them, `standby_set` makes them.
+//! `keys/standbys.rs` reads them, `compatibility` checks them, `lab::standby_set` makes them.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! An experiment file in one profile with its plan: what `lab` reads and runs, and what `report` describes while it runs.
-//! Plain data.
+//! An experiment file in one profile, with its plan. `lab` reads and executes it, and `report` describes it while it
+//! runs. Plain data.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
 //! The time budget of an experiment: the expected time of the next trial and of all remaining ones, and whether it
-//! suffices. `forecast` computes the estimates; this module tracks the time.
+//! suffices. `experiment::forecast` computes the estimates; this module tracks the time.
 
 use connect::Stopwatch;
 use std::time::Duration;

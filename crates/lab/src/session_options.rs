@@ -1,5 +1,5 @@
 //! Settings that connections set for themselves, on a server: which of them it refuses, and the options of a connection
-//! that set them. `session_settings` determines which settings these are.
+//! that set them. `experiment::session_settings` determines which settings these are.
 
 use std::collections::{BTreeMap, BTreeSet};
 

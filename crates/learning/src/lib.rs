@@ -1,5 +1,5 @@
-//! `pgmeter data learn`: a schema with directives whose rows have the statistics of live tables. `selection`
-//! finds the tables, `catalogs` reads the server, `facts` is what was read, `directives` and `schema_text` write the schema.
+//! `pgmeter data learn`: a schema with directives whose rows have the statistics of live tables. `selection` finds the
+//! tables, `catalogs` reads the server, `facts` has the results, `directives` and `schema_text` write the schema.
 
 mod catalogs;
 mod directives;

@@ -1,7 +1,7 @@
-//! What a workload is, and how its tables are created, filled, protected and checked.
+//! The definition of workloads, and the loading, protection and checks of their tables.
 //!
-//! [`contract`] has the interface [`Workload`] and the files of a workload; [`loader`] creates and fills the tables. Which
-//! workloads are built in is not known here: the crate `workload` has them, and passes this crate's types on to its callers.
+//! [`contract`] has the interface [`Workload`] and the files of a workload; [`loader`] creates and fills the tables.
+//! The built-in workloads are in the crate `workload`, which re-exports the types of this crate.
 
 pub mod contract;
 pub mod loader;

@@ -1,5 +1,5 @@
-//! Files of reports: their place is tried before a run, and they are written whole or not at all. Called by `cli`, which
-//! tells the user.
+//! Files of reports: their destination is tested before a run, and they are written whole or not at all. Called by
+//! `cli`, which tells the user.
 
 use std::fs;
 use std::io;

@@ -1,9 +1,9 @@
-//! Where results go: [`file`] writes reports whole or not at all, [`LogFiles`] the logs of transactions.
+//! Output of results: [`file`] writes reports whole or not at all, [`LogFiles`] the logs of transactions.
 //! [`MetricsServer`] answers over HTTP, and [`select`] reads the store for a report. `report` makes the documents and
 //! their formats, and `cli` owns the terminal.
 //!
-//! [`LiveFigures`] gathers the figures of a run that goes on, for [`live_line`], [`live_view`] and [`open_metrics`].
-//! [`tracers`] calls the logs of a run.
+//! [`LiveFigures`] gathers the figures of a run in progress, for [`live_line`], [`live_view`] and [`open_metrics`].
+//! [`tracers`] creates the log files of a run and returns the tracers that write them.
 
 pub mod file;
 

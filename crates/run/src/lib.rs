@@ -5,8 +5,8 @@
 //! observation and returns the [`Finished`] run with its record. Progress is reported as [`Event`]s whose listeners
 //! return nothing, so output cannot change the record. [`Control`] stops a run from outside.
 //!
-//! The folders, from the bottom: `spec` is what users specify, `check` what is checked without a server, `plan` the run
-//! that passed the checks, `execution` what happens during and after the load, `record` the parts of the record.
+//! The folders, the lowest first: `spec` has the specification, `check` the checks that need no server, `plan` the run
+//! that passed them, `execution` the work during and after the load, `record` the parts of the record.
 //!
 //! ```ignore
 #![doc = include_str!("../examples/p99.rs")]

@@ -1,5 +1,6 @@
-//! Tokens, by the longest match of the rules of PostgreSQL 18's scanners (scan.l, psqlscan.l; manual: "Lexical Structure").
-//! Never fails: what is not closed extends to the end. The time is linear. Called by all code that looks at SQL.
+//! Tokens, by the longest match of the rules of PostgreSQL 18's scanners (scan.l, psqlscan.l; manual: "Lexical
+//! Structure"). Never fails: an unclosed token extends to the end of the text. The time is linear. Called by all code
+//! that reads SQL.
 
 use std::ops::{Index, Range};
 

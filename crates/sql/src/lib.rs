@@ -1,9 +1,9 @@
-//! PostgreSQL's SQL as text: tokens, statements, words and names. It is no parser: grammar is the server's.
+//! PostgreSQL's SQL as text: tokens, statements, words and names. No grammar: only the server parses statements.
 //!
 //! Reading order: [`Lexer`] cuts a text into tokens as the server does, [`Nesting`] says which semicolons end a
-//! statement as psql does, [`statement_words`] and [`first_words`] are the words outside of strings and comments, and
-//! `quote` writes identifiers and literals. All works on bytes, because scripts have any encoding; texts are cut at
-//! ASCII characters only. docs/decisions/0036 says what is decided where.
+//! statement as psql does, [`statement_words`] and [`first_words`] return the words outside of strings and comments,
+//! and `quote` writes identifiers and literals. All functions work on bytes, because scripts can have any encoding;
+//! texts are cut at ASCII characters only. docs/decisions/0036 has the reasons and lists code that reads SQL elsewhere.
 
 mod lexer;
 mod quote;

@@ -1,5 +1,5 @@
-//! Ends of statements as psql finds them (psqlscan.l): a semicolon in parentheses, or in the body of a routine in the SQL
-//! standard's form, ends nothing. Called for each token by all code that splits a text.
+//! Ends of statements as psql finds them (psqlscan.l): a semicolon in parentheses, or in the body of a routine in the
+//! SQL standard's form, does not end the statement. Called for each token by all code that splits a text.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Words of statements, outside of strings, quoted names and comments. Called by code that decides by them what a statement
+//! Words of statements, outside of strings, quoted names and comments. Called by code that must know what a statement
 //! does.
 
 use crate::lexer::{Lexer, TokenKind};

@@ -1,5 +1,5 @@
-//! The keys of `[pooler]`: a connection pooler between the clients of a trial and its embedded server. What does not
-//! fit to a pooler is in `compatibility`.
+//! The keys of `[pooler]`: a connection pooler between the clients of a trial and its embedded server. Conditions on a
+//! pooler are in `compatibility`.
 
 use std::collections::BTreeMap;
 

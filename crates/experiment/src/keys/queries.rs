@@ -1,5 +1,5 @@
-//! The keys of `[queries]`: a trial is a pass over the queries of a workload. `query_pass` runs it; `workloads` asks which
-//! key a workload refuses.
+//! The keys of `[queries]`: a trial is a pass over the queries of a workload. `lab::query_pass` runs it; `workloads`
+//! asks which key a workload refuses.
 
 use std::time::Duration;
 

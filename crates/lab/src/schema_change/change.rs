@@ -221,6 +221,10 @@ impl NewIndex {
         if parts(sql).len() > 1 {
             return None;
         }
+        // `to_regclass` does not read names with Unicode escapes.
+        if words(sql).any(|word| word.starts_with("U&\"") || word.starts_with("u&\"")) {
+            return None;
+        }
         let mut words = words(sql).peekable();
         let mut next_is = |word: &str| words.next_if(|it| it.eq_ignore_ascii_case(word)).is_some();
         if !next_is("CREATE") {

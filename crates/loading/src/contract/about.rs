@@ -1,5 +1,5 @@
-//! What a workload says about itself: a user's in the first keys of its workload.toml, a built-in one in its code. Lists,
-//! records and reports show it.
+//! The description of a workload, from the first keys of its workload.toml or from code. Lists, records and reports
+//! show it.
 
 use std::borrow::Cow;
 

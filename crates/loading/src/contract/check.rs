@@ -1,5 +1,5 @@
-//! Checks: queries about the data of a workload that return no rows if the data are consistent, and what is said of one that
-//! has returned rows. `run_checks` executes them.
+//! Checks: queries about the data of a workload that return no rows if the data are consistent, and the message about a
+//! check that has returned rows. `run_checks` executes them.
 
 use std::fmt;
 

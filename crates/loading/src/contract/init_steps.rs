@@ -1,5 +1,5 @@
-//! The steps of an initialization as a table: letter, words for a report, words while it goes on.
-//! Adding a step is adding a row here and its SQL in `tpcb`, whose tables alone have a choice of steps.
+//! The steps of an initialization as a table: letter, words for a report, words while it goes on. Adding a step is
+//! adding a row here and its SQL in the workload `tpcb`, whose tables alone have a choice of steps.
 
 use crate::WorkloadError;
 

@@ -1,5 +1,5 @@
 //! Loading a workload: options, progress, and report. The caller fills in the options, each workload's `load` carries
-//! them out. Here are also the ways in which all modules send statements: an error has the statement.
+//! them out. All modules send statements through functions of this one, so that an error has the statement.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

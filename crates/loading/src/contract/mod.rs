@@ -1,5 +1,5 @@
-//! What a workload is: the interface, the file workload.toml with the files beside it, options and reports of loading, and the
-//! marks of the tables that `init` made. Nothing here creates tables; `loader` does.
+//! The definition of a workload: the interface, the file workload.toml with the files beside it, options and reports of
+//! loading, and the marks of the tables that `init` made. Nothing here creates tables; `loader` does.
 
 pub mod about;
 pub mod archives;

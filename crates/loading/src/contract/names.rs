@@ -1,5 +1,5 @@
-//! Which names the workload of a user may have, and the scripts, queries and checks in it. The built-in workloads reserve
-//! theirs; whoever reads a folder says which these are.
+//! Which names the workload of a user may have, and the scripts, queries and checks in it. The names of built-in
+//! workloads are reserved; the caller that reads a folder passes them.
 
 use std::path::Path;
 

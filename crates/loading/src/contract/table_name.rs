@@ -1,5 +1,5 @@
-//! Names of tables, with or without a schema. Which table a name without one means, the server's search path says.
-//! Every module that reads or writes SQL uses them.
+//! Names of tables, with or without a schema. The server's search path decides which table a name without a schema
+//! means. Every module that reads or writes SQL uses them.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Tables as text for readers, and the sizes that stand in them. `listing` describes workloads so, and `forecast` the loading of
-//! generated rows.
+//! Tables as text for readers, and the sizes in them. `workload::listing` shows workloads in such tables, `forecast`
+//! the loading of generated rows.
 
 /// A number of bytes for readers, such as `15.7 MB`.
 #[must_use]

@@ -1,5 +1,5 @@
-//! Where the workload of a user is: a directory with a workload.toml, a directory with a schema.sql alone, or a file with
-//! a schema. What has no workload.toml takes its name from the directory or the file.
+//! The location of a user's workload: a directory with a workload.toml, a directory with a schema.sql alone, or a file
+//! with a schema. Without a workload.toml, the workload has the name of the directory or the file.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read};

@@ -1,5 +1,6 @@
-//! Statements of a schema that name what this server does not have, and that no row depends on: unknown settings, owners and
-//! privileges of roles that do not exist, and other databases. A dump of another server has them. They are left out.
+//! Statements of a schema that name objects which this server does not have, and that no row depends on: unknown
+//! settings, owners and privileges of roles that do not exist, and other databases. A dump of another server has them.
+//! They are left out.
 
 use std::collections::BTreeSet;
 

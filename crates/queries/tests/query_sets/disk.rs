@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use connect::{ConnectError, Environment, Overrides, Session, Target, resolve};
 use pgmeter_queries::{Meter, timed};
-use results::{SafeText, StepTime};
+use results::{BlockSources, SafeText, StepTime};
 use testkit::cluster::{Cluster, FEW_BUFFERS};
 use testkit::pooler::PgBouncer;
 
 const SCAN: &str = "select count(*) from cold";
 const BLOCK_BYTES: u64 = 8192;
+/// Of this many scans, one finds the table in the system's cache.
+const WARM_SCANS: usize = 20;
 
 fn target(conninfo: &str) -> Target {
     resolve(Some(conninfo), &Overrides::default(), &Environment::default()).expect("valid")
@@ -51,8 +53,13 @@ fn check(cluster: &Cluster, conninfo: &str, measured: &mut Session) -> Vec<Strin
     } else {
         assert!(found.disk > 0.9 * table_blocks as f64, "{found:?} of {table_blocks}");
     }
-    let warm = scan(measured, &mut meter).buffers.sources().expect("blocks were read");
-    assert!(warm.disk < 0.1 * warm.all() && warm.system_cache > 0.5 * warm.all(), "{warm:?}");
+    // A system that needs memory, or that gives back pages early, drops some between two scans.
+    let mut warm = || scan(measured, &mut meter).buffers.sources().expect("blocks were read");
+    let is_warm =
+        |found: &BlockSources| found.disk < 0.1 * found.all() && found.system_cache > 0.5 * found.all();
+    let scans: Vec<BlockSources> =
+        (0..WARM_SCANS).map(|_| warm()).take_while(|found| !is_warm(found)).collect();
+    assert!(scans.len() < WARM_SCANS, "{scans:?}");
     assert!(cold.backend_user_us.is_some() && cold.backend_system_us.is_some(), "{cold:?}");
     meter.into_notes().iter().map(|note| note.as_str().to_owned()).collect()
 }

@@ -1,5 +1,5 @@
-//! What is checked of a run without a server, as one list that `Runner::new` evaluates. Experiments evaluate the same
-//! list when they are planned, with what they know by then. `rules` is the table of what cannot be combined.
+//! The checks of a run that need no server, as one list that `Runner::new` evaluates. Plans of experiments evaluate the
+//! same list with the facts that they have. `rules` is the table of options that exclude or require others.
 
 pub(crate) mod goals;
 pub(crate) mod pooling;
@@ -15,7 +15,7 @@ use crate::spec::scripts::Scripts;
 use crate::spec::site::FaultSite;
 use crate::spec::surface::Surface;
 
-/// What is known of a run before it begins.
+/// The facts about a run before it begins.
 #[derive(Clone, Copy)]
 pub struct RunToCheck<'a> {
     /// The specification.

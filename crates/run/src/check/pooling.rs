@@ -1,6 +1,6 @@
-//! Runs through a connection pooler that pgmeter started: what a pooler takes away from scripts, which is known before the
-//! run, and the remedies of errors that only poolers cause. The clients connect to the pooler; preparation, observation,
-//! actions and checks use the server itself, so they need none of its connections.
+//! Runs through a connection pooler that pgmeter started: features of scripts that a pooler does not support, which are
+//! found before the run, and the remedies of errors that only poolers cause. The clients connect to the pooler;
+//! preparation, observation, actions and checks use the server itself, so they need none of its connections.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
-//! The rules about options that are written together, as data: an option, another one, and the reason. The command
-//! line, experiment files and `Runner::new` all read this table; a message names the options as the user wrote them.
+//! The rules about combinations of options, as data: an option, those that it excludes or requires, and the reason. The
+//! command line, experiment files and `Runner::new` all read this table; a message names the options as the user wrote
+//! them.
 
 use crate::spec::RunSpec;
 use crate::spec::options::{RunOption, Value, option};
@@ -12,17 +13,17 @@ use Relation::{Excludes, Requires};
 pub struct Rule {
     /// The option that the rule is about.
     pub option: Setting,
-    /// What it demands.
+    /// Whether it excludes or requires the others.
     pub relation: Relation,
-    /// The other options; of several, one fulfils the rule.
+    /// The other options; if there are several, one is enough.
     pub others: &'static [Setting],
     /// Why, as a clause.
     pub reason: &'static str,
-    /// When the rule is broken.
+    /// Where the rule is checked.
     pub holds: RuleScope,
 }
 
-/// What an option demands of others.
+/// The relation of an option to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// They must not be set.
@@ -31,10 +32,10 @@ pub enum Relation {
     Requires,
 }
 
-/// What a rule looks at.
+/// The place where a rule is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleScope {
-    /// What is written in one place: a command line or a table of a file. In a specification both options are one
+    /// Options that are written in one place: a command line or a table of a file. In a specification, both are one
     /// field, or the option only has no effect.
     Written,
     /// The values of a specification, wherever they were written.
@@ -54,9 +55,9 @@ pub struct Setting {
 pub const RULES: [Rule; 8] = [
     words(any("duration"), Excludes, &[any("transactions")], "both end the trial"),
     words(any("vacuum_all"), Excludes, &[any("no_vacuum")], "both say which tables are vacuumed"),
-    words(any("reconnect_policy"), Requires, &[any("on_disconnect")], "clients are aborted otherwise"),
-    values(any("until"), Requires, &[any("duration")], "only a measurement with a length can end early"),
-    values(any("stop_on_miss"), Requires, &[any("goal")], "there is nothing to miss otherwise"),
+    words(any("reconnect_policy"), Requires, &[any("on_disconnect")], "otherwise clients are aborted"),
+    values(any("until"), Requires, &[any("duration")], "only a measurement with a duration can end early"),
+    values(any("stop_on_miss"), Requires, &[any("goal")], "without a goal, there is nothing to miss"),
     values(
         with("result_format", &["binary"]),
         Requires,
@@ -67,13 +68,13 @@ pub const RULES: [Rule; 8] = [
         with("on_disconnect", &["reconnect"]),
         Excludes,
         &[any("reconnect")],
-        "that makes a new connection for each transaction; remove one of them",
+        "the latter makes a new connection for each transaction; remove one of them",
     ),
     values(
         with("max_tries", &["0"]),
         Requires,
         &[any("duration"), any("latency_limit")],
-        "without a limit of tries, a transaction may never end",
+        "without any limit, a transaction may never end",
     ),
 ];
 
@@ -86,13 +87,13 @@ pub enum Situation {
     OnSeveralMachines,
 }
 
-/// What a situation excludes: options, the situation, and the reason.
+/// The options that a situation excludes: options, the situation, and the reason.
 pub const IMPOSSIBLE: [(&[&str], Situation, &str); 5] = [
-    (&["action"], Situation::InTurns, "each turn is too short for them"),
+    (&["action"], Situation::InTurns, "each turn is too short for actions"),
     (&["verify"], Situation::InTurns, "the verification would need the server after each turn"),
-    (&WATCH, Situation::InTurns, "a pause would delay one turn and not the other"),
-    (&["verify"], Situation::OnSeveralMachines, "each would have a journal of its own"),
-    (&WATCH, Situation::OnSeveralMachines, "a pause would not reach the others in time"),
+    (&WATCH, Situation::InTurns, "a pause would delay the turn of one side and not of the other"),
+    (&["verify"], Situation::OnSeveralMachines, "each machine would have a journal of its own"),
+    (&WATCH, Situation::OnSeveralMachines, "a pause would not reach the other machines in time"),
 ];
 
 const WATCH: [&str; 4] = ["max_lag", "max_waiting_locks", "pause_when", "stop_when"];
@@ -115,17 +116,17 @@ const fn words(option: Setting, relation: Relation, others: Settings, reason: &'
     Rule { holds: RuleScope::Written, ..values(option, relation, others, reason) }
 }
 
-/// Options that cannot be written beside this one.
+/// Options that cannot be written together with this one.
 pub fn excluded(name: &str) -> impl Iterator<Item = &'static str> {
     beside(name, Excludes)
 }
 
-/// Options that must be written beside this one.
+/// Options that must be written together with this one.
 pub fn required(name: &str) -> impl Iterator<Item = &'static str> {
     beside(name, Requires)
 }
 
-/// The other options of rules that the words alone can break.
+/// The other options of rules that depend on no values, for the parser of the command line.
 fn beside(name: &str, relation: Relation) -> impl Iterator<Item = &'static str> {
     let is_about = move |rule: &&Rule| rule.option.option == name && rule.relation == relation;
     let is_plain = |rule: &&Rule| match rule.others {
@@ -169,7 +170,7 @@ impl Rule {
         self.others.first().filter(|_| is_it).map(|other| [self.option.option, other.option])
     }
 
-    /// What is wrong, in the words of this surface.
+    /// The error message, in the words of this surface.
     #[must_use]
     pub fn sentence(&self, surface: Surface) -> String {
         let name = |setting: &Setting| surface.setting(setting.option, setting.values);
@@ -236,7 +237,7 @@ mod tests {
         let verify = RunSpec { verify: true, ..RunSpec::default() };
         assert_eq!(
             said(&verify, Surface::Flags).unwrap(),
-            "--verify is not possible on several machines, because each would have a journal of its own: use --machines 1"
+            "--verify is not possible on several machines, because each machine would have a journal of its own: use --machines 1"
         );
         assert!(said(&verify, Surface::Keys).unwrap().ends_with("use machines = 1"));
         let watch = RunSpec { pause_when: Some("select true".to_owned()), ..RunSpec::default() };

@@ -1,5 +1,6 @@
-//! Connections that a load needs and that others may have: those that a server reserves for superusers, and those of a
-//! connection pooler that gives each client one until it disconnects. Called by the runner and by comparisons before the load.
+//! Connections that a load needs and that others may hold: those that a server reserves for superusers, and those of a
+//! connection pooler that gives each client one until it disconnects. Called by the runner and by comparisons before
+//! the load.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

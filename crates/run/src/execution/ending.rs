@@ -1,4 +1,4 @@
-//! What the end of a run means: the status and the warnings of its record, and errors with a remedy. Pure; `prepared`
+//! Interprets the end of a run: the status and the warnings of its record, and errors with a remedy. Pure; `prepared`
 //! runs the load.
 
 use engine::{Compatibility, End, EngineError, Outcome, Plan};

@@ -1,4 +1,4 @@
-//! The execution of a run: what happens beside the load and after it. `engine` executes the load itself.
+//! The execution of a run, apart from the load: work beside the load and after it. `engine` executes the load itself.
 //! Observation, pauses, actions at their times, checks and verification are here.
 
 pub(crate) mod actions;

@@ -1,4 +1,4 @@
-//! The plan of a run: the run whose specification was checked, and what its servers say about it before it begins: their
+//! The plan of a run: the run whose specification was checked, and facts from its servers before it begins: their
 //! addresses, its statements, the tables that these use, and the settings in force.
 
 pub(crate) mod descriptors;

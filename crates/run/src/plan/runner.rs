@@ -163,7 +163,7 @@ impl Runner {
         })
     }
 
-    /// Refuses what would concern the transactions of this process only.
+    /// Refuses an output or option that would have the transactions of this process only.
     ///
     /// # Errors
     /// The run has several load generators.
@@ -171,7 +171,7 @@ impl Runner {
         match machines(&self.spec, control)? {
             1 => Ok(()),
             _ => Err(RunError::Usage(format!(
-                "{what} is not possible on several machines, because each has the transactions of its own clients only: use {}",
+                "{what} is not possible on several machines, because each machine has only the transactions of its own clients: use {}",
                 self.surface.setting("machines", &["1"])
             ))),
         }

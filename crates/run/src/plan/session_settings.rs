@@ -1,5 +1,5 @@
-//! Settings that a connection string asks for are in force, or nothing is measured: a pooler that ignores them would make
-//! the result one of other settings. Called by the runner, and for the sides of comparisons and experiments.
+//! Checks that the settings in a connection string are in force before anything is measured: if a pooler ignores them,
+//! the result is that of other settings. Called by the runner, and for the sides of comparisons and experiments.
 
 use connect::{Session, SessionSetting, Target};
 

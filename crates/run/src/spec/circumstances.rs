@@ -1,5 +1,5 @@
-//! The circumstances of a run: what its caller decides and its specification does not contain. `runner` and everything
-//! after it read them.
+//! The circumstances of a run: decisions of its caller that its specification does not contain. `runner` and all later
+//! modules read them.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,5 +1,5 @@
-//! A pooler in front of the server of a run: where clients connect, and what is watched and recorded of it. The caller
-//! starts it; `check::pooling` knows what it takes away from scripts.
+//! A pooler in front of the server of a run: the address for clients, and the facts that are observed and recorded. The
+//! caller starts it; `check::pooling` finds features of scripts that it does not support.
 
 use connect::Target;
 use observe::{PoolerReadings, PoolerWatch};

@@ -1,4 +1,4 @@
-//! What a run is made from, for `Runner::new`: its specification, its servers, and scripts that were read before. The
+//! The input of `Runner::new`: the specification of a run, its servers, and scripts that were read before. The
 //! specification alone is a request on the server of the environment.
 
 use std::sync::Arc;

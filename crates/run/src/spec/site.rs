@@ -1,5 +1,5 @@
-//! What a run can do to its server and to the network before it. The owner of both implements it, and hands it to the
-//! runner in the circumstances of the run. Without it, a run refuses faults: pgmeter does not touch servers of others.
+//! The interface for faults: the owner of the server and of the network before it implements it, and passes it to the
+//! runner in the circumstances of the run. Without it, a run refuses faults: pgmeter does not break servers of others.
 
 use std::fmt;
 use std::time::Instant;

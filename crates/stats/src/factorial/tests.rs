@@ -1,5 +1,5 @@
 //! Effects of small factorial experiments: exact values, missing cells, plots, levels with their own noise.
-//! `tests/effects.rs` simulates the coverage of intervals.
+//! `tests/integration/effects.rs` simulates the coverage of intervals.
 
 use super::*;
 

@@ -1,5 +1,5 @@
 //! Tests of reading a workload.toml: its keys, its defaults, and mistakes with their places.
-//! How the read workload behaves is tested in `tests/tables`.
+//! `workload/tests/tables` tests the behaviour of such workloads.
 
 use super::*;
 

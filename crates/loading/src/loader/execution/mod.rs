@@ -1,6 +1,6 @@
-//! Fills tables by COPY over several connections and runs the steps around it: a [`Plan`] of tasks, which depend on each
-//! other, is carried out by [`work`]. Rows come from a [`RowSource`]. `tpcb` makes its own plan; [`load_tables`] loads any
-//! list of tables, with marks on them and a journal for `--resume`.
+//! Fills tables by COPY over several connections and runs the steps around it: a [`Plan`] of tasks, which depend on
+//! each other, is carried out by [`work`]. Rows come from a [`RowSource`]. The workload `tpcb` makes its own plan;
+//! [`load_tables`] loads any list of tables, with marks on them and a journal for `--resume`.
 
 mod connection;
 mod copy;

@@ -1,5 +1,5 @@
-//! What a loading of tables is given: the statements of the schema, the tables with their rows, and the statements after the
-//! rows. Workloads make such sets; `tables` loads them.
+//! The input of a loading of tables: the statements of the schema, the tables with their rows, and the statements after
+//! the rows. Workloads make such sets; `tables` loads them.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Takes down what slows the loading of rows, or would act on each row, and can be restored exactly: keys, foreign keys,
-//! indexes and triggers. The server's own definitions restore them after the rows.
+//! Drops objects that slow the loading of rows or would act on each row, if they can be restored exactly: keys, foreign
+//! keys, indexes and triggers. The server's own definitions restore them after the rows.
 
 use std::collections::BTreeMap;
 

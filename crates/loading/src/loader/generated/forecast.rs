@@ -1,4 +1,4 @@
-//! What a load of generated rows needs, from the compiled rows: their number, bytes and time. `init` refuses a large load
+//! The needs of a load of generated rows, from the compiled rows: number, bytes and time. `init` refuses a large load
 //! without consent, and `init --dry-run` shows all tables with the generators of their columns.
 
 use std::fmt;

@@ -1,6 +1,6 @@
-//! What belongs to objects of others and has rows of its own in the server's catalogs: triggers of foreign keys, members of
-//! publications and roles, comments on parts of objects, and the privileges of the catalogs. `foreign_objects` compares them
-//! before and after a transaction.
+//! Parts of objects of others that have rows of their own in the server's catalogs: triggers of foreign keys, members
+//! of publications and roles, comments on parts of objects, and the privileges of the catalogs. `foreign_objects`
+//! compares them before and after a transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Protects what the loading did not make: existing objects are compared before and after each statement, and a statement
-//! that changes those of others is rolled back.
+//! Protects objects that the loading did not make: existing objects are compared before and after each statement, and a
+//! statement that changes those of others is rolled back.
 
 pub(crate) mod acting_on_all;
 pub(crate) mod completion;

@@ -1,5 +1,5 @@
-//! Sequences of others, whose values no rollback restores: `setval` and `nextval` of a transaction are seen by their locks
-//! and by the values before, which an error has.
+//! Sequences of others, whose values no rollback restores. Locks and earlier values show which of them a transaction
+//! changed by `setval` or `nextval`; an error has the earlier values.
 
 use std::collections::BTreeMap;
 

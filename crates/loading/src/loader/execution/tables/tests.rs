@@ -1,5 +1,5 @@
-//! Plans of loadings: what is done together, and in which order.
-//! No server.
+//! Plans of loadings: tasks that run together, and their order.
+//! Without a server.
 
 use super::*;
 use crate::loader::execution::{Judge, RowSource, RowWriter};
