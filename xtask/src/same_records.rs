@@ -237,19 +237,24 @@ fn statements(log: &str, load: Load) -> Lines {
     sessions.iter().enumerate().flat_map(line).collect()
 }
 
-/// The reports of the first side's store that both make differently.
+/// The reports of the first side's store that both make differently. The second side has a copy of it, because a newer
+/// build may upgrade a store, which an older one then refuses.
 fn different_reports(sides: &[Side]) -> Result<Vec<String>, String> {
+    let store = sides[0].directory.join("store");
+    let copy = sides[1].directory.join("copied_store");
+    let copied = Command::new("cp").arg("-a").args([&store, &copy]).status();
+    if !copied.is_ok_and(|status| status.success()) {
+        return Err("the store could not be copied".to_owned());
+    }
     let all =
         SUBJECTS.iter().flat_map(|subject| FORMATS.map(|format| format!("{subject} --format {format}")));
     let runs = (1..=RUNS).map(|run| format!("{run} --format text"));
     let mut different = Vec::new();
     for words in all.chain(runs) {
         let [old, new] = std::thread::scope(|scope| {
-            let both = [&sides[0], &sides[1]].map(|side| {
+            let both = [(&sides[0], &store), (&sides[1], &copy)].map(|(side, store)| {
                 let mut command = side.command(&side.program);
-                command
-                    .current_dir(&sides[0].directory)
-                    .env("PGMETER_STORE", sides[0].directory.join("store"));
+                command.current_dir(&sides[0].directory).env("PGMETER_STORE", store);
                 command.arg("report").args(words.split(' ')).args(["-o", "-"]);
                 scope.spawn(move || command.output().map(|output| (output.status.code(), output.stdout)))
             });

@@ -103,7 +103,6 @@ DELETE FROM pgbench_branches;
 const STORAGE: &str = r#"
 name = "storage"
 [server]
-settings = { shared_buffers = "64MB" }
 tablespaces = { fast = "ELSEWHERE", disk = "" }
 [data]
 restore = "files"
@@ -152,7 +151,7 @@ fn tablespaces_and_files_that_cannot_be_had_are_told_before_anything_is_started(
         STORAGE.replace("ELSEWHERE", "/tmp").replace("[levels.build.named]\nbin_dir = \"PROGRAMS\"\n", "");
     let text = text.replace("[factors]\nbuild = [\"named\", \"fetched\"]\n", "");
     for (old, new, says) in [
-        ("fast = \"/tmp\"", "fast = \"tmp\"", "storage.toml:5:24: "),
+        ("fast = \"/tmp\"", "fast = \"tmp\"", "storage.toml:4:24: "),
         ("fast = \"/tmp\"", "pg_fast = \"/tmp\"", "must not begin with pg_"),
         ("fast = \"/tmp\"", "slow = \"/tmp\"", "there is no tablespace fast"),
         ("tablespaces = {", "dsn = \"host=/tmp\"\ntablespaces = {", "created on embedded servers only"),

@@ -408,6 +408,31 @@ const NOT_BY_THEMSELVES: [&str; 16] = [
     "recovery_s",
 ];
 
+/// Metrics that other kinds of runs have; their own tests show them.
+const OF_OTHER_RUNS: [&str; 21] = [
+    "duration_us",
+    "operations_per_s",
+    "stalls",
+    "stalled_s",
+    "lost_connections",
+    "write_outage_s",
+    "recovery_s",
+    "pooler_cpu_us_per_transaction",
+    "pooler_cpu_share",
+    "pooler_wait_us_per_transaction",
+    "acknowledged_commits",
+    "lost_commits",
+    "unknown_applied_commits",
+    "unknown_absent_commits",
+    "phantom_commits",
+    "doubled_transactions",
+    "replay_lag_mean_us",
+    "replay_lag_max_us",
+    "replay_lag_max_bytes",
+    "stale_read_share",
+    "staleness_p99_us",
+];
+
 /// A run with a rate, a limit and costs.
 fn with_all_metrics() -> Record {
     let mut record = example::full(&Example { seconds: 5, ..Example::default() });
@@ -515,6 +540,28 @@ fn every_metric_of_a_run_has_one_value_in_all_formats() {
     };
     let unknown: Vec<&String> = metrics.keys().filter(|metric| !is_known(metric)).collect();
     assert!(unknown.is_empty(), "{unknown:?} are in no list of this test");
+}
+
+#[test]
+fn the_run_of_these_tests_has_each_metric_of_the_table() {
+    let record = with_all_metrics();
+    let metrics = csv_metrics(&[Run { name: "a run", record: &record }]);
+    let reference = pgmeter_report::metrics_reference();
+    // The names in the first cell of a row; the CSV has one of them.
+    let names = |row: &str| {
+        row.split('|')
+            .nth(1)
+            .unwrap_or_default()
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let is_shown = |name: &String| metrics.contains_key(name) || OF_OTHER_RUNS.contains(&name.as_str());
+    let missing: Vec<Vec<String>> =
+        reference.lines().skip(2).map(names).filter(|names| !names.iter().any(is_shown)).collect();
+    assert!(missing.is_empty(), "no test has a value of {missing:?}");
 }
 
 #[test]
