@@ -314,8 +314,12 @@ impl<'a> SchemaSwitch<'a> {
                     self.refuse_if_different(session)?;
                 }
                 let mut trace = Trace::default();
+                let made = self.made.as_deref().filter(|_| self.undone == 0).unwrap_or_default();
                 let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
-                if let Err(failure) = undo_whole(&mut locking, session, left, &continues, &mut trace) {
+                if let Err(failure) = undo_whole(&mut locking, session, left, made, &continues, &mut trace) {
+                    if failure.remains == Remains::Nothing {
+                        self.refuse_if_different(session)?;
+                    }
                     return Err(self.not_undone(failure, &trace, failed));
                 }
             }
@@ -473,12 +477,13 @@ fn undo_whole(
     locking: &mut LockingStatements<'_>,
     session: &mut Session,
     undo: &[String],
+    made: &[MadeObject],
     continues: &dyn Fn() -> bool,
     trace: &mut Trace,
 ) -> Result<(), StatementFailure> {
     let concurrent: Vec<String> = undo.iter().filter_map(|sql| concurrent_drop(sql)).collect();
     if concurrent.len() != undo.len() {
-        return attempt::execute_undo(locking, session, undo, continues, trace);
+        return attempt::execute_undo(locking, session, undo, made, continues, trace);
     }
     for (done, (concurrent, plain)) in concurrent.iter().zip(undo).enumerate() {
         if let Err(error) = indexes::execute_concurrently(locking, session, concurrent, plain) {

@@ -116,7 +116,7 @@ impl Session {
     }
 
     /// The target, with this session's server alone.
-    pub(crate) fn target_here(&self) -> Target {
+    pub fn target_here(&self) -> Target {
         self.target.single(&self.address)
     }
 

@@ -12,6 +12,8 @@ use super::{ACTIVE_SQL_TRANSACTION, has_state, identity};
 /// Looks at a transaction whose server process has not noticed the end of its connection yet.
 const LOOKS: u32 = 50;
 const LOOKS_APART: Duration = Duration::from_millis(100);
+const ALTERED_MEANWHILE: &str = "another session altered what the change made while the undo waited for its locks, so the \
+                                 undo was rolled back";
 
 /// What is known of the transaction in which statements were executed.
 #[derive(Debug, Default)]
@@ -75,9 +77,22 @@ pub(super) fn execute(
     continues: &dyn Fn() -> bool,
     trace: &mut Trace,
 ) -> Result<(), StatementFailure> {
+    execute_after(locking, session, statements, continues, trace, &mut || Ok(()))
+}
+
+/// As [`execute`], with a last look before the COMMIT; its error undoes the transaction.
+fn execute_after(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    statements: &[String],
+    continues: &dyn Fn() -> bool,
+    trace: &mut Trace,
+    look: &mut dyn FnMut() -> Result<(), ConnectError>,
+) -> Result<(), StatementFailure> {
     let tried = locking.repeat(session, |session, this| {
         *trace = Trace::default();
-        this.execute_in_transaction(session, statements, continues, &mut |session| trace.read(session))
+        let mut look = |session: &mut Session| trace.read(session).and_then(|()| look());
+        this.execute_in_transaction(session, statements, continues, &mut look)
     });
     let Err(failure) = tried else { return Ok(()) };
     match statements {
@@ -92,14 +107,25 @@ fn is_of_transaction(failure: &StatementFailure) -> bool {
 }
 
 /// As [`execute`], for an undo: several statements are executed one by one if one of them cannot run in a transaction.
+/// What the change made must still be there when the undo has its locks. Another session looks: until the COMMIT it sees
+/// the state before the undo, which nobody else can alter any more.
 pub(super) fn execute_undo(
     locking: &mut LockingStatements<'_>,
     session: &mut Session,
     statements: &[String],
+    made: &[MadeObject],
     continues: &dyn Fn() -> bool,
     trace: &mut Trace,
 ) -> Result<(), StatementFailure> {
-    let Err(failure) = execute(locking, session, statements, continues, trace) else { return Ok(()) };
+    // Behind a pooler, the other session could wait for the connection of this one.
+    let mut other = (!session.is_pooled()).then(|| Session::connect(&session.target_here()).ok()).flatten();
+    let mut look = || {
+        let Some(other) = &mut other else { return Ok(()) };
+        let is_there = identity::differences(other, made)?.sentences.is_empty();
+        if is_there { Ok(()) } else { Err(ConnectError::WrongStatement(ALTERED_MEANWHILE)) }
+    };
+    let executed = execute_after(locking, session, statements, continues, trace, &mut look);
+    let Err(failure) = executed else { return Ok(()) };
     if !is_of_transaction(&failure) || statements.len() < 2 {
         return Err(failure);
     }
@@ -137,4 +163,41 @@ fn nothing(error: ConnectError) -> StatementFailure {
 
 fn interrupted() -> ConnectError {
     ConnectError::WrongStatement("interrupted")
+}
+
+#[cfg(test)]
+mod tests {
+    use connect::{LockWaits, Patience};
+    use testkit::cluster::Cluster;
+
+    use super::*;
+
+    #[test]
+    fn an_undo_that_gets_its_lock_after_the_object_was_replaced_is_rolled_back() {
+        let dsn = Cluster::shared("18").database("replaced");
+        let (mut session, mut user) = (Cluster::session(&dsn), Cluster::session(&dsn));
+        let (mut waits, continues) = (LockWaits::default(), || true);
+        let mut locking = LockingStatements::new(Patience::default(), &continues, &mut waits);
+        let mut trace = Trace::default();
+        session.execute("CREATE TABLE x (id int)").unwrap();
+        let change = ["ALTER TABLE x ADD COLUMN z int".to_owned()];
+        execute(&mut locking, &mut session, &change, &continues, &mut trace).unwrap();
+        let made = trace.made.take().unwrap();
+        let undo = ["ALTER TABLE x DROP COLUMN z".to_owned()];
+        user.execute("BEGIN; ALTER TABLE x DROP COLUMN z; ALTER TABLE x ADD COLUMN z text").unwrap();
+        let replacing = thread::spawn(move || {
+            let waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'x'::regclass";
+            while user.query(waits).unwrap().is_empty() {
+                testkit::condition::pause();
+            }
+            user.execute("COMMIT").unwrap();
+        });
+        let failure =
+            execute_undo(&mut locking, &mut session, &undo, &made, &continues, &mut trace).unwrap_err();
+        replacing.join().unwrap();
+        assert!(failure.error.to_string().contains("another session altered"), "{}", failure.error);
+        assert_eq!(failure.remains, Remains::Nothing);
+        session.execute("SELECT z FROM x").unwrap();
+        assert_eq!(identity::differences(&mut session, &made).unwrap().sentences.len(), 1);
+    }
 }

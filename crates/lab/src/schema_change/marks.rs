@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 use connect::quote::literal;
 use connect::{ConnectError, Environment, LockWaits, LockingStatements, Overrides, Patience, Session};
-use results::{ChangedDatabase, LeftChange, Store};
+use results::{ChangedDatabase, LeftChange, MadeObject, Store};
 use run::{Control, LeftIndex, RunError, StorePlaces};
 
 use super::attempt::{self, Trace};
@@ -200,7 +200,7 @@ fn handle(
         // After a name is changed back, the undo is possible.
         return not_executed(reason, !has_renamed);
     }
-    undo_change(locking, session, change, listener, control)?;
+    undo_change(locking, session, change, made, listener, control)?;
     Ok(Handled { forgets: true, not_undone: None })
 }
 
@@ -209,13 +209,14 @@ fn undo_change(
     locking: &mut LockingStatements<'_>,
     session: &mut Session,
     change: &LeftChange,
+    made: &[MadeObject],
     listener: Listener<'_>,
     control: &Control,
 ) -> Result<(), RunError> {
     let continues = || control.check().is_ok();
     let done = control.guard(session, |session| {
         session.patiently(|session| {
-            attempt::execute_undo(locking, session, &change.undo, &continues, &mut Trace::default())
+            attempt::execute_undo(locking, session, &change.undo, made, &continues, &mut Trace::default())
                 .map_err(|failure| *failure.error)
         })
     });
