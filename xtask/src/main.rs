@@ -1,6 +1,6 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
-//! that checks the project's rules, `dependencies` its part that checks what comes from others. `dist` makes packages,
-//! `lines` counts lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof`
+//! that checks the project's rules, `dependencies` its part that checks what comes from others, `libraries` its part that
+//! packs the crates that can stand alone. `dist` makes packages, `lines` counts lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof`
 //! shows how often `pgmeter compare` is right, `causes` whether verdicts are, `same-records` whether two builds agree,
 //! `prove` what happens in faults, power losses, and to commits of killed servers, `fetch-postgres-19` fetches a server
 //! before its release, `tpch-answers` compares the answers of the workload tpch. No part of what users get.
@@ -31,10 +31,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The names of all chores.
-const CHORES: [&str; 13] = [
+const CHORES: [&str; 14] = [
     "ci",
     "tidy",
     "dependencies",
+    "libraries",
     "dist",
     "lines",
     "fuzz",
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         ["ci", ref arguments @ ..] => ci::run(arguments),
         ["tidy"] => run_tidy(),
         ["dependencies"] => run_dependencies(),
+        ["libraries"] => run_libraries(),
         ["lines", ref arguments @ ..] => tidy::lines::run(arguments, root()),
         ["dist", ref arguments @ ..] => dist::run(arguments),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
@@ -90,6 +92,16 @@ fn run_dependencies() -> bool {
     }
     println!("{}", findings.note);
     findings.problems.is_empty()
+}
+
+fn run_libraries() -> bool {
+    let checked = libraries::check(|arguments| {
+        let mut command = std::process::Command::new(cargo());
+        command.current_dir(root()).args(arguments);
+        command
+    });
+    println!("{}", checked.as_ref().unwrap_or_else(|problem| problem));
+    checked.is_ok()
 }
 
 /// Power losses of servers under load, by the program of `power_loss`.
