@@ -10,7 +10,7 @@ use stats::Scale;
 use stats::comparison::{ComparisonDecision, MetricFinding};
 use stats::goals::{GoalTally, GoalVerdict};
 
-use super::{Store, annotation, failed, tables};
+use super::{Store, annotation, failed};
 use crate::safe_text::indented;
 use crate::{Annotation, EntryId, EntryKind, Plan, ResultsError, Summary, UtcTime};
 
@@ -289,7 +289,7 @@ const RUNS: &str = "
 SELECT run, runs.status, runs.reason, runs.started_at, scripts, runs.hostname, server_version, clients, duration_s, tps, tps_low,
        tps_high, p99_us, failed, limited_by, kept, warnings, record_path, experiments.name, factors, repeat,
        runs.label, runs.note, plan, summary, goals_met, goals_missed, goals_undecided, last_sign
-FROM (SELECT run_summary.*, plan, summary, ALIVE_AT AS last_sign FROM run_summary JOIN runs USING (run)
+FROM (SELECT run_summary.*, plan, summary, runs.alive_at AS last_sign FROM run_summary JOIN runs USING (run)
       WHERE run IN (SELECT run FROM runs
                     WHERE CONDITIONS
                       AND (:host IS NULL OR hostname = :host OR json_extract(plan, '$.connection.host') = :host)
@@ -493,10 +493,7 @@ impl Store {
         line: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<Vec<T>> {
         let ListFilter { newest, script, since, label, host } = filter;
-        let mut statement = {
-            let alive_at = tables::alive_at(&self.connection)?;
-            self.connection.prepare(&sql.replace("CONDITIONS", CONDITIONS).replace("ALIVE_AT", alive_at))?
-        };
+        let mut statement = self.connection.prepare(&sql.replace("CONDITIONS", CONDITIONS))?;
         let since = since.map(|since| since.to_string());
         let parameters = named_params! {
             ":newest": newest, ":script": script, ":since": since, ":label": label, ":host": host,
