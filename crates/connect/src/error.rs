@@ -121,7 +121,6 @@ impl ConnectError {
     }
 
     /// Whether a statement did not get a lock within `lock_timeout`, or at once with NOWAIT.
-    #[must_use]
     pub fn is_lock_timeout(&self) -> bool {
         const LOCK_NOT_AVAILABLE: &[u8; 5] = b"55P03";
         self.sqlstate().is_some_and(|state| Some(state) == SqlState::from_bytes(LOCK_NOT_AVAILABLE))

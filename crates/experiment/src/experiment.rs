@@ -31,7 +31,6 @@ pub enum Profile {
 
 impl Profile {
     /// As in the store and in reports.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Profile::Full => "full",

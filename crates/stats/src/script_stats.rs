@@ -13,7 +13,7 @@ pub struct ScriptStats {
     /// Service times, from started to finished, of the succeeded transactions.
     pub service: Distribution,
     /// Start delays (lag), from scheduled to started, of the delayed succeeded transactions; without a rate there are
-    /// none. See [`ScriptStats::lag_quantile_ns`].
+    /// none.
     pub lag: Distribution,
     /// The longest start delay of the succeeded transactions; 0 without one. The sum of the delays is the sum of the
     /// response times minus that of the service times.
@@ -95,24 +95,6 @@ impl ScriptStats {
         *lag_max_ns = 0;
     }
 
-    /// The start delay that at least the share `q` of the succeeded transactions does not exceed, to three digits; 0
-    /// for those that started when scheduled. `None` without succeeded transactions, or if only the longest delay is
-    /// known.
-    // Counts stay far below 2⁵³, where f64 begins to round integers.
-    pub fn lag_quantile_ns(&self, q: f64) -> Option<u64> {
-        let all = self.counts.succeeded;
-        if all == 0 || (self.lag.is_empty() && self.lag_max_ns > 0) {
-            return None;
-        }
-        let rank = (q.clamp(0.0, 1.0) * all as f64).ceil().max(1.0);
-        let rank_among_late = rank - (all - self.lag.count()) as f64;
-        if rank_among_late < 1.0 {
-            return Some(0);
-        }
-        // From the middle of the step, so that rounding cannot reach a neighbour.
-        self.lag.quantile_ns((rank_among_late - 0.5) / self.lag.count() as f64)
-    }
-
     /// Asserts that every transaction has one ending and every succeeded one both latencies and at most one start
     /// delay.
     ///
@@ -192,22 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_of_the_lag_counts_those_that_began_in_time() {
+    fn only_lags_that_are_not_zero_are_recorded() {
         let stats = with_lags(&[0, 40, 0, 0, 10, 0, 0, 30, 20, 0]);
-        let quantiles = [0.0, 0.6, 0.61, 0.7, 0.8, 0.9, 0.99, 1.0].map(|q| stats.lag_quantile_ns(q));
-        assert_eq!(quantiles, [0, 0, 10, 10, 20, 30, 40, 40].map(Some));
-        assert_eq!(stats.lag.count(), 4, "only those that had one are recorded");
-    }
-
-    #[test]
-    fn without_a_rate_every_quantile_of_the_lag_is_zero() {
-        assert_eq!(with_lags(&[0, 0]).lag_quantile_ns(0.99), Some(0));
-        assert_eq!(with_lags(&[]).lag_quantile_ns(0.5), None);
-    }
-
-    #[test]
-    fn of_the_longest_lag_alone_no_quantile_is_made_up() {
-        let stats = ScriptStats { lag: crate::Distribution::new(), ..with_lags(&[0, 7]) };
-        assert_eq!((stats.lag_max_ns, stats.lag_quantile_ns(0.5)), (7, None));
+        assert_eq!((stats.lag.count(), stats.lag_max_ns, stats.counts.succeeded), (4, 40, 10));
     }
 }

@@ -68,7 +68,6 @@ impl ScriptText {
     }
 
     /// A script of a workload, with its weight there.
-    #[must_use]
     pub fn of_workload(script: &Script, workload: &dyn Workload) -> Self {
         let file = workload.files().iter().find(|(_, text)| **text == *script.text);
         Self {
@@ -84,7 +83,6 @@ impl ScriptText {
     }
 
     /// A script of the user.
-    #[must_use]
     pub fn of_file(name: String, text: Vec<u8>, weight: u32) -> Self {
         let description = name.clone();
         let folder = folder_of(Path::new(&name)).unwrap_or_default();
@@ -312,7 +310,6 @@ impl Scripts {
     }
 
     /// The first SQL command that has too many parameters for pgbench in this protocol, as written.
-    #[must_use]
     pub fn too_many_parameters(&self, protocol: Protocol) -> Option<String> {
         if protocol == Protocol::Simple {
             return None;
@@ -327,7 +324,6 @@ impl Scripts {
     }
 
     /// Sum of all weights.
-    #[must_use]
     pub fn total_weight(&self) -> u64 {
         self.texts.iter().map(|text| u64::from(text.weight)).sum()
     }
