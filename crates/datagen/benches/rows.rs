@@ -4,8 +4,11 @@
 use std::fmt::Write as _;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pgmeter_datagen::{Generation, NoFiles, Options, Schema};
+use pgmeter_datagen::{Generation, NoFiles, Options};
 use tpchgen::generators::LineItemGenerator;
+
+#[path = "../tests/rows/text.rs"]
+mod text;
 
 /// Rows of one iteration.
 const ROWS: u64 = 10_000;
@@ -58,7 +61,7 @@ const GENERATORS: [(&str, &str, &str); 39] = [
 ];
 
 fn generation(schema: &str, size: f64) -> Generation {
-    let schema = Schema::parse(schema, "bench").expect("a schema");
+    let schema = text::schema(schema, "bench").expect("a schema");
     let options = Options { size: Some(size), ..Options::default() };
     Generation::new(&schema, &options, &NoFiles).expect("a generation")
 }

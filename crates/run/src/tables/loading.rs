@@ -82,7 +82,7 @@ pub fn described_rows(
     control: &Control,
     told: &mut dyn FnMut(InitProgress<'_>),
 ) -> Result<Generation, RunError> {
-    examine(session, control, told, |session, step| schema.described(options, session, step))
+    examine(session, control, told, |session, step| schema.rows(options, session, step))
 }
 
 fn examine<T>(
