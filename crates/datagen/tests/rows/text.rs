@@ -179,7 +179,16 @@ impl Own {
 
     fn add_type(&mut self, (schema, name): &Name, kind: TypeKind) {
         let schema = schema.iter().map(|schema| format!("{}.", written(schema)));
-        let name = schema.chain([written(name)]).collect();
+        let name: String = schema.chain([written(name)]).collect();
+        let parts = |kind: &TypeKind| match kind {
+            TypeKind::Composite(parts) => parts.join(" "),
+            TypeKind::Domain { base, .. } => base.clone(),
+            _ => String::new(),
+        };
+        // A server knows no type that contains itself.
+        if self.types.iter().map(|own| &own.kind).chain([&kind]).any(|kind| parts(kind).contains(&name)) {
+            return;
+        }
         self.types.push(TypeDescription { name, kind });
     }
 

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use datagen::{Error, Generation, NoFiles, Options, Schema, Source, TableRows};
+use datagen::{Error, Generation, NoFiles, Options, Source, TableRows};
 
 #[path = "../../../datagen/tests/rows/text.rs"]
 mod text;
@@ -86,9 +86,8 @@ const ROW_BYTES_MAX: u64 = 64 * 1024;
 fn attempt(input: &[u8]) -> Result<u64, String> {
     let Ok(text) = str::from_utf8(input) else { return Ok(0) };
     let mut kind = Digest::new();
-    let source = Source::new(text, "schema.sql");
-    let described = datagen::statements(&source).and_then(|_| Schema::new(&text::description(text), &source));
-    let schema = match described {
+    let statements = datagen::statements(&Source::new(text, "schema.sql"));
+    let schema = match statements.and_then(|_| text::schema(text, "schema.sql")) {
         Ok(schema) => schema,
         Err(error) => return checked(text, &error, kind),
     };

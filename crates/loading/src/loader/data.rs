@@ -1,5 +1,5 @@
-//! Rows of a schema as text: a server reads the schema, and several threads write the rows. The values do not depend on the
-//! number of threads.
+//! Rows of a schema as text: a server reads the schema, and several threads write the rows. The values do not depend on
+//! the number of threads.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::ops::Range;
@@ -90,11 +90,16 @@ impl SchemaText {
         let source = Source::with_included(&text, name, &mut |included| files.included(included))?;
         match source.refused() {
             Some(refused) => Err(refused.clone().into()),
-            None => Ok(SchemaText { source, files }),
+            None => {
+                // Directives that no server can read either.
+                datagen::statements(&source)?;
+                Ok(SchemaText { source, files })
+            }
         }
     }
 
-    /// Compiles the generators of the tables. The server executes the statements, and its catalogs are read. Nothing is changed.
+    /// Compiles the generators of the tables. The server executes the statements, and its catalogs are read. Nothing is
+    /// changed.
     ///
     /// # Errors
     /// The server refuses a statement; a table is there already; a directive is wrong.

@@ -1,6 +1,6 @@
-//! Checks of freshly loaded tables, by what `init` has kept in their marks: the numbers of rows, which it counts at the end of
-//! a load, whatever statements made them, and the foreign keys of the schema. With some index sets, or after changes, the
-//! database has no constraint that enforces these.
+//! Checks of freshly loaded tables, by what `init` has kept in their marks: the numbers of rows, which it counts at
+//! the end of a load, whatever statements made them, and the foreign keys of the schema. With some index sets, or after
+//! changes, the database has no constraint that enforces these.
 
 use std::collections::BTreeMap;
 

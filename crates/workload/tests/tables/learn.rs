@@ -92,9 +92,7 @@ fn load(session: &mut Session, learnt: &Learned, schema: &str) {
         .iter()
         .map(|row| row.get(0).expect("an OID").parse().expect("a number"))
         .collect();
-    session.execute("BEGIN").expect("the catalogs set a search path for a transaction");
     let description = describe_tables(session, &oids).expect("a description");
-    session.execute("COMMIT").expect("it ends");
     let generation = Schema::new(&description, &Source::new(&learnt.schema, "learnt.sql"))
         .and_then(|schema| Generation::new(&schema, &Options::default(), &NoFiles))
         .unwrap_or_else(|error| panic!("{error}\n{}", learnt.schema));
