@@ -110,6 +110,21 @@ pub fn rate(per_second: f64) -> String {
     fixed(per_second, decimals_for(per_second, RATE_DIGITS))
 }
 
+/// From this half-width on, as a share of the rate, an interval decides on the digits.
+const WIDE_SHARE: f64 = 0.1;
+
+/// A rate with no digits that its interval makes meaningless: `1,477` of ± 2 %, `1,500` of ± 20 %, `1` of ± 100 %.
+pub(crate) fn rate_known_to(per_second: f64, half_width_share: f64) -> String {
+    let digits = match half_width_share {
+        share if share >= 1.0 => 1,
+        share if share >= WIDE_SHARE => 2,
+        _ => return rate(per_second),
+    };
+    // As text and back: rounded to significant digits.
+    let rounded: f64 = format!("{per_second:.*e}", digits - 1).parse().unwrap_or(per_second);
+    fixed(rounded, decimals_for(rounded, digits))
+}
+
 /// A measured latency with its unit: `6.48 ms`.
 pub fn latency(us: f64) -> String {
     let unit = Unit::for_typical(us);
@@ -179,13 +194,6 @@ pub(crate) fn share(share: f64, interval: Option<results::ShareInterval>) -> Str
     format!("{}{TIE}±{TIE}{}{TIE}%", fixed(share * POINTS, decimals), fixed(half, decimals))
 }
 
-/// `42 % to 48 %`; empty without an interval.
-pub(crate) fn share_interval(interval: Option<results::ShareInterval>) -> String {
-    interval.map_or(String::new(), |interval| {
-        format!("{} to {}", percent(interval.low, 1.0), percent(interval.high, 1.0))
-    })
-}
-
 /// A ratio without its sign: `1.04`, `63.1`.
 pub(crate) fn factor(value: f64) -> String {
     match value {
@@ -226,7 +234,6 @@ mod tests {
         assert_eq!(with_ordinary_spaces(&share(0.4512, None)), "45 %");
         assert_eq!(with_ordinary_spaces(&share(0.4512, interval(0.42, 0.48))), "45 ± 3 %");
         assert_eq!(with_ordinary_spaces(&share(0.4512, interval(0.447, 0.455))), "45.1 ± 0.4 %");
-        assert_eq!(with_ordinary_spaces(&share_interval(interval(0.42, 0.48))), "42 % to 48 %");
     }
 
     #[test]
@@ -266,6 +273,20 @@ mod tests {
             [(0.0, "0"), (1.23456, "1.235"), (98.765, "98.77"), (1_234.5, "1,234"), (123_456.7, "123,457")]
         {
             assert_eq!(rate(tps), shown);
+        }
+    }
+
+    #[test]
+    fn a_rate_has_no_more_digits_than_its_interval() {
+        for (tps, half, shown) in [
+            (1_477.3, 0.02, "1,477"),
+            (1_477.3, 0.2, "1,500"),
+            (1_477.3, 1.0, "1,000"),
+            (1.477, 1.3, "1"),
+            (14.77, 0.15, "15"),
+            (0.0, 2.0, "0"),
+        ] {
+            assert_eq!(rate_known_to(tps, half), shown, "{tps} ± {half}");
         }
     }
 

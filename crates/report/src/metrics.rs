@@ -406,6 +406,8 @@ pub(crate) const METRICS: [MetricRow; 73] = {
 };
 
 impl Metric {
+    /// What every form of a run shows behind the throughput; the mean and the deviation stand beneath.
+    pub(crate) const FIRST_LATENCIES: [Metric; 5] = [Self::P50, Self::P90, Self::P99, Self::P999, Self::Max];
     pub(crate) fn all() -> impl Iterator<Item = Metric> {
         METRICS.iter().map(|row| row.metric)
     }

@@ -57,7 +57,7 @@ fn labels_are_names_of_runs_in_reports_and_lists() {
     let csv = bench.run(["report", "before", "--format", "csv"]).exits(0).stdout;
     assert!(csv.lines().skip(1).all(|line| line.starts_with("3,")), "the newest with this label: {csv}");
     let both = bench.run(["report", "1", "after"]).exits(0).stdout;
-    assert!(both.contains("A (run 1, before)") && both.contains("B (run 2, after)"), "{both}");
+    assert!(both.contains("before (run 1):") && both.contains("after (run 2):"), "{both}");
     let json = bench.run(["report", "1", "--format", "json"]).exits(0).stdout;
     assert!(
         json.contains("\"label\": \"before\"") && json.contains("\"note\": \"without the index\""),

@@ -8,7 +8,7 @@ use super::plot::{self, AXIS_HEIGHT, AXIS_NAME_HEIGHT};
 use super::png::{Fonts, PngError};
 use super::shapes::{Anchor, Shape, Sheet};
 use super::{Bar, BarGroup, Chart, Colour, Plot};
-use crate::document::{Audience, Block, Document, Section, Tone};
+use crate::document::{Audience, Block, Document, KeyFigure, Section, Tone};
 use crate::figures::with_ordinary_spaces;
 use crate::prose::cut;
 
@@ -95,8 +95,9 @@ fn charts_in<'a>(blocks: &'a [Block], found: &mut Vec<&'a Chart>) {
             | Block::Paragraph(..)
             | Block::Banner(..)
             | Block::Headline { .. }
+            | Block::Answer(..)
+            | Block::Figures(..)
             | Block::Facts(_)
-            | Block::Tiles(_)
             | Block::Table(_)
             | Block::List(..)
             | Block::Code(_)
@@ -129,6 +130,16 @@ fn lines(section: &Section) -> Vec<Line> {
                 let text = format!("{sentence} {evidence}");
                 lines.push(Line { text, size: SIZE, is_bold: false, is_quiet: false });
             }
+            Block::Answer(_, text) => {
+                lines.push(Line { text: text.clone(), size: 16.0, is_bold: true, is_quiet: false });
+            }
+            Block::Figures(figures, beneath) => {
+                let figure = |it: &KeyFigure| format!("{} {} {}", it.label, it.value, it.note);
+                let figures: Vec<String> = figures.iter().map(figure).collect();
+                let text = figures.join("   ");
+                lines.push(Line { text, size: SIZE, is_bold: true, is_quiet: false });
+                lines.push(Line { text: beneath.clone(), size: SIZE, is_bold: false, is_quiet: true });
+            }
             Block::Headline { figure, unit, below, beside } => {
                 lines.push(Line {
                     text: format!("{figure} {unit}"),
@@ -143,7 +154,6 @@ fn lines(section: &Section) -> Vec<Line> {
             }
             Block::Heading(_)
             | Block::Facts(_)
-            | Block::Tiles(_)
             | Block::Table(_)
             | Block::List(..)
             | Block::Code(_)

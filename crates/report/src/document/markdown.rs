@@ -2,7 +2,7 @@
 //! users and servers is escaped, so that it stays text wherever it is pasted.
 
 use super::layout::{is_left, latency_format, table_text};
-use super::{Audience, Block, Document, Fact, Section, Table, Tone};
+use super::{Audience, Block, Document, Fact, KeyFigure, Section, Table, Tone};
 use crate::figures::with_ordinary_spaces;
 
 /// The document; ends with a line end.
@@ -10,7 +10,8 @@ pub fn markdown(document: &Document) -> String {
     let Document { banners, title, subtitle, sections } = document;
     let title = escaped([title.as_str(), subtitle.as_str()].join(" ").trim_end());
     let mut out = format!("# {title}\n\n");
-    out += &banners.iter().map(|it| format!("> **{}**\n\n", escaped(&it.text))).collect::<String>();
+    let banners = banners.iter().filter(|it| it.audience != Audience::Terminal);
+    out += &banners.map(|it| format!("> **{}**\n\n", escaped(&it.text))).collect::<String>();
     let shown = sections.iter().filter(|it| matches!(it.audience, Audience::All | Audience::Documents));
     for Section { title, blocks, .. } in shown {
         let content: String = blocks.iter().map(block).collect();
@@ -39,7 +40,12 @@ fn block(block: &Block) -> String {
             let first = format!("**{} {unit}** {}", escaped(figure), escaped(below));
             format!("{}\n\n{}", first.trim_end(), facts(beside))
         }
-        Block::Facts(list) | Block::Tiles(list) => facts(list),
+        Block::Answer(_, text) => format!("**{}**\n\n", escaped(text)),
+        Block::Figures(figures, beneath) => {
+            let fact = |it: &KeyFigure| Fact::new(it.label, format!("{} {}", it.value, it.note).trim_end());
+            facts(&figures.iter().map(fact).collect::<Vec<_>>()) + &format!("{}\n\n", escaped(beneath))
+        }
+        Block::Facts(list) => facts(list),
         Block::Table(it) => table(it),
         Block::List(Tone::Caution, items) => {
             items.iter().map(|item| format!("> **Warning:** {}\n\n", escaped(item))).collect()

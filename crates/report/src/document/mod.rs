@@ -34,6 +34,8 @@ pub(crate) struct Banner {
     /// `Good`, `Bad`, or `Caution` for an answer that is open.
     pub(crate) tone: Tone,
     pub(crate) text: String,
+    /// Only the terminal shows what the answer of the page says already.
+    pub(crate) audience: Audience,
 }
 
 /// A part of a report.
@@ -77,9 +79,11 @@ pub(crate) enum Block {
         below: String,
         beside: Vec<Fact>,
     },
+    /// The answer of the report in one short sentence.
+    Answer(Tone, String),
+    /// The first figures, each of the size that its precision allows, and a line beneath them.
+    Figures(Vec<KeyFigure>, String),
     Facts(Vec<Fact>),
-    /// Facts as small boxes, each of a label and a figure.
-    Tiles(Vec<Fact>),
     Table(Table),
     /// Sentences of equal rank, such as warnings.
     List(Tone, Vec<String>),
@@ -128,6 +132,18 @@ pub(crate) enum Tone {
     Bad,
     /// A warning.
     Caution,
+}
+
+/// One of the first figures of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyFigure {
+    /// Such as `p99`.
+    pub(crate) label: &'static str,
+    pub(crate) value: String,
+    /// A less prominent line below it: its interval. May be empty.
+    pub(crate) note: String,
+    /// Whether it stands out from the others; never if it is hardly known.
+    pub(crate) is_large: bool,
 }
 
 /// A label and its value.
@@ -192,7 +208,12 @@ pub(crate) enum Content {
 
 impl Banner {
     pub(crate) fn new(tone: Tone, text: impl Into<String>) -> Banner {
-        Banner { tone, text: text.into() }
+        Banner { tone, text: text.into(), audience: Audience::All }
+    }
+
+    #[must_use]
+    pub(crate) fn for_terminal(self) -> Banner {
+        Banner { audience: Audience::Terminal, ..self }
     }
 }
 

@@ -35,7 +35,11 @@ impl Overview {
     pub fn add_curve(&mut self, of: CurveOfRun, record: &Record) {
         let points = points(&record.intervals);
         if points.len() > 1 {
-            self.curves.push(Curve { cell: of.cell, points });
+            let actions = record.summary.actions.iter();
+            let actions = actions
+                .filter_map(|it| Some((it.begin_s?, it.end_s, crate::run::action_detail(&it.action.work))))
+                .collect();
+            self.curves.push(Curve { cell: of.cell, points, actions });
         }
     }
 

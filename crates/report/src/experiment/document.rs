@@ -36,6 +36,7 @@ const LABEL_LEN_MAX: usize = 48;
 pub fn document(overview: &Overview) -> Document {
     let sections = [
         Section::new("answer", "", "", Audience::All, answer(overview)),
+        Section::new("faults", "", "", Audience::Page, outages::multiples(overview)),
         Section::annotation(&overview.annotation),
         Section::new("summary", "", "", Audience::Terminal, standing(overview)),
         Section::new("top", "", "", Audience::Documents, headline(overview)),
@@ -106,8 +107,12 @@ fn headline(overview: &Overview) -> Vec<Block> {
     blocks
 }
 
-/// The effects of the factors, in one sentence.
+/// The times without a write, if connections were lost; otherwise the effects of the factors, in one sentence. Both need no
+/// effect of a single repeat.
 fn answer(overview: &Overview) -> Vec<Block> {
+    if let Some(outages) = outages::answer(overview) {
+        return vec![Block::Paragraph(Tone::Strong, outages)];
+    }
     let main = overview.effects.first();
     main.map(|effects| Block::Paragraph(Tone::Strong, wording::effects_answer(overview, effects)))
         .into_iter()
@@ -481,9 +486,11 @@ fn outcome(trial: &Trial) -> String {
 }
 
 fn waits(overview: &Overview, cell: usize) -> Vec<Block> {
-    let table = crate::run::waits_table(&overview.cells[cell].waits);
-    let heading = || Block::Heading("Wait events and CPU of the backends".to_owned());
-    table.map_or_else(Vec::new, |table| vec![heading(), table])
+    let mut blocks = crate::run::waits_table(&overview.cells[cell].waits);
+    if !blocks.is_empty() {
+        blocks.insert(0, Block::Heading("Wait events and CPU of the backends".to_owned()));
+    }
+    blocks
 }
 
 /// Of the first complete trial: they are estimates, and hardly differ between repeats.

@@ -8,12 +8,13 @@ use results::{
 use stats::INTERVALS_MIN;
 
 use super::{
-    actions, errors, goals, latencies, load, outages, pooler, ranks, rules, server, verification, warnings,
+    actions, answer, errors, goals, impact, latencies, load, outages, pooler, ranks, rules, server,
+    verification, warnings,
 };
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, fixed, latency as shown_latency,
-    measured_seconds, number, percent, plus_minus, rate, share,
+    measured_seconds, number, percent, plus_minus, rate, rate_known_to, share,
 };
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{cut, enumerate, escaped_line, sentence};
@@ -106,6 +107,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("exchange", exchange(record)),
         ("pooler", pooler::brief(record)),
         ("limit", limit(record)),
+        ("actions", impact::of_known(&impact::impacts(record))),
         ("not observed", not_observed(record)),
         ("backends", waits(record)),
         ("server cost", server_cost(record)),
@@ -121,7 +123,8 @@ fn facts(record: &Record) -> Vec<Fact> {
 /// `1,234 tps ± 1.2 % of 1,500 scheduled`
 fn throughput(record: &Record) -> String {
     let Record { plan, summary, .. } = record;
-    let mut throughput = format!("{}{TIE}tps", rate(summary.tps));
+    let half = answer::precision(record).unwrap_or(0.0);
+    let mut throughput = format!("{}{TIE}tps", rate_known_to(summary.tps, half));
     if let Some(interval) = summary.confidence.tps {
         let shown = plus_minus(summary.tps, interval.low, interval.high);
         throughput += &format!(" {}", shown.unwrap_or_else(|| format!("({UNKNOWN_SIZE})")));
@@ -490,9 +493,6 @@ fn by_script(times: Times, summary: &Summary, with_stalls: Option<Latency>) -> T
     table(title, std::iter::once(first).chain(succeeded).chain(stalled).chain(each).collect())
 }
 
-/// The figures of a latency that have a column.
-const COLUMNS: [Metric; 5] = [Metric::P50, Metric::P90, Metric::P99, Metric::P999, Metric::Max];
-
 fn table(title: &str, rows: Vec<Row>) -> Table {
     let has_failed = rows.iter().filter_map(|row| row.script).any(|(_, failed)| failed > 0);
     let has_scripts = rows.iter().any(|row| row.script.is_some());
@@ -500,7 +500,7 @@ fn table(title: &str, rows: Vec<Row>) -> Table {
     columns.extend(has_scripts.then(|| Column::figures("tps")));
     columns.extend(has_failed.then(|| Column::figures("failed")));
     columns.push(Column::figures("mean ± stddev"));
-    columns.extend(COLUMNS.iter().map(|metric| Column::figures(metric.row().label)));
+    columns.extend(Metric::FIRST_LATENCIES.iter().map(|metric| Column::figures(metric.row().label)));
     let cells = |row: &Row| {
         let mut cells = vec![Cell::text(&*row.label)];
         let (tps, failed) = row.script.unzip();
@@ -508,7 +508,7 @@ fn table(title: &str, rows: Vec<Row>) -> Table {
         let failed = failed.map(|failed| failed as f64);
         cells.extend(has_failed.then(|| Cell::figure_if(Quantity::Count, failed)));
         cells.push(row.latency.map_or_else(Cell::default, |us| Cell::mean_and_deviation(us.mean, us.stddev)));
-        cells.extend(COLUMNS.iter().map(|metric| {
+        cells.extend(Metric::FIRST_LATENCIES.iter().map(|metric| {
             Cell::figure_if(Quantity::Microseconds, row.latency.as_ref().and_then(|us| metric.of_times(us)))
         }));
         cells

@@ -4,17 +4,20 @@
 use results::{Interval, Record};
 use stats::CONFIDENCE;
 
-use super::{Run, letter};
+use super::Run;
+use super::labels::labels;
 use crate::compare::{Comparison, Difference, Mean, compare};
 use crate::figures::{TIE, UNKNOWN_SIZE, as_asked, decimals_for, fixed, half_width, number, percent};
 use crate::metrics::Metric;
+use crate::prose::escaped_line;
 
 const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
 
 /// One run beside the others.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ComparedRun {
-    pub(super) letter: String,
+    /// Short, and unlike those of the others.
+    pub(super) label: String,
     pub(super) name: String,
     /// Scripts, server and load.
     pub(super) description: String,
@@ -24,15 +27,12 @@ pub(super) struct ComparedRun {
     pub(super) tps_difference: Option<Told>,
     pub(super) mean_us: Option<f64>,
     pub(super) mean_difference: Option<Told>,
-    /// p50, p95, p99 and p99.9, each with its change from the first run.
+    /// p50, p90, p99, p99.9 and the maximum, each with its change from the first run.
     pub(super) quantiles: Vec<(Option<f64>, String)>,
     pub(super) failed: String,
     pub(super) skipped: String,
     pub(super) late_or_skipped: String,
 }
-
-/// The percentiles of [`ComparedRun::quantiles`].
-pub(super) const QUANTILES: [Metric; 4] = [Metric::P50, Metric::P95, Metric::P99, Metric::P999];
 
 /// What a difference comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,16 +60,17 @@ pub(super) enum DifferenceVerdict {
 /// All runs, each compared with the first.
 pub(super) fn comparison(runs: &[Run<'_>]) -> Vec<ComparedRun> {
     let Some(first) = runs.first() else { return Vec::new() };
+    let labels = labels(runs);
     let row = |(at, run): (usize, &Run<'_>)| {
         let record = run.record;
         let base = (at > 0).then_some(first.record);
-        let names = [&*letter(0), &*letter(at)];
+        let names = [&*labels[0], &*labels[at]];
         let counts = &record.summary.counts;
         let of_scheduled = |number: u64| percent(number as f64, counts.scheduled as f64);
         let interval = record.summary.confidence.tps.filter(|_| record.summary.tps > 0.0);
         ComparedRun {
-            letter: letter(at),
-            name: run.name_with_label(),
+            label: labels[at].clone(),
+            name: escaped_line(run.name),
             description: format!("{} on {}, {}", run.scripts(), run.server(), run.load_in_short()),
             tps: record.summary.tps,
             plus_minus: interval
@@ -77,7 +78,7 @@ pub(super) fn comparison(runs: &[Run<'_>]) -> Vec<ComparedRun> {
             tps_difference: base.map(|base| throughput_against(base, record, names)),
             mean_us: Metric::Mean.of(record),
             mean_difference: base.and_then(|base| latency_against(base, record, names)),
-            quantiles: QUANTILES.iter().map(|metric| quantile(*metric, record, base)).collect(),
+            quantiles: Metric::FIRST_LATENCIES.iter().map(|metric| quantile(*metric, record, base)).collect(),
             failed: of_scheduled(counts.failed),
             skipped: of_scheduled(counts.skipped),
             late_or_skipped: Metric::LateOrSkipped.shown(record).unwrap_or_else(|| "—".to_owned()),

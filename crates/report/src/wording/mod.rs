@@ -25,7 +25,7 @@ pub(crate) use interruption::interruption;
 pub(crate) use rules::{rule, rule_finding, rule_verdict, rules_in_short, rules_kept};
 pub(crate) use service_level::service_level;
 pub(crate) use steady::{drifts, steady};
-pub(crate) use verdict::{evidence, evidence_of_run};
+pub(crate) use verdict::{evidence, evidence_of_run, limit};
 pub(crate) use warnings::{warning, warnings_by_kind};
 
 use results::{Counts, ExperimentLine, QuerySetLine, RunLine, RunStatus, Warning};

@@ -13,7 +13,7 @@ use crate::chart::{Axis, Band, Chart, Choice, Colour, Heat, Plot, Point, Series,
 use crate::figures::{asked_latency, latency, with_ordinary_spaces};
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
-use crate::run::{action_detail, action_outcome, letter, outage_phases};
+use crate::run::{action_detail, action_outcome, labels, outage_phases};
 use crate::wording::wait_name;
 
 /// Points of all runs together that are lines in one chart.
@@ -22,8 +22,7 @@ const POINTS_IN_ALL: usize = 12_000;
 const POINTS_MIN: usize = 60;
 /// Heat maps, waits and counters are drawn of the first few runs.
 const DETAILED_MAX: usize = 12;
-/// Runs whose names a legend has room for; of more it has the letters.
-const NAMED_MAX: usize = 8;
+/// Characters of a standby's name in a legend.
 const NAME_LEN_MAX: usize = 24;
 /// Characters of an event's detail.
 const DETAIL_LEN_MAX: usize = 120;
@@ -41,7 +40,6 @@ pub(crate) struct RunCharts {
 
 /// What is drawn of a run.
 struct Source<'a> {
-    letter: String,
     /// In legends; empty if it is the only run.
     label: String,
     colour: Colour,
@@ -61,16 +59,12 @@ impl RunCharts {
     pub(crate) fn new<'a>(runs: &[Run<'a>]) -> RunCharts {
         let rows = LatencyRows::for_all(runs.iter().map(|run| run.record));
         let points_max = (POINTS_IN_ALL / runs.len().max(1)).clamp(POINTS_MIN, POINTS_MAX);
-        let label = |at: usize, run: &Run<'_>| match runs.len() {
-            0 | 1 => String::new(),
-            2..=NAMED_MAX => format!("{} {}", letter(at), cut(&escaped_line(run.name), NAME_LEN_MAX)),
-            _ => letter(at),
-        };
+        let labels = labels(runs);
+        let label = |at: usize| if runs.len() < 2 { String::new() } else { labels[at].clone() };
         let source = |(at, run): (usize, &Run<'a>)| {
             let observation = run.record.observation.as_ref().filter(|_| at < DETAILED_MAX);
             Source {
-                letter: letter(at),
-                label: label(at, run),
+                label: label(at),
                 colour: Colour::Run(at),
                 timeline: Timeline::of(run.record, points_max, rows),
                 waits: observation.and_then(WaitsOverTime::of),
@@ -318,7 +312,7 @@ fn percentile_plot(sources: &[Source<'_>]) -> Option<Chart> {
 
 impl Source<'_> {
     fn title(&self, title: &str) -> String {
-        if self.label.is_empty() { title.to_owned() } else { format!("{title} of {}", self.letter) }
+        if self.label.is_empty() { title.to_owned() } else { format!("{title} of {}", self.label) }
     }
 
     fn bands(&self) -> Vec<Band> {

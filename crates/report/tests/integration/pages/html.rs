@@ -110,7 +110,7 @@ fn labels_say_of_what_they_are() {
     let mut record = example::full(&Example { seconds: 5, ..Example::default() });
     record.plan.until = Some(0.01);
     let page = page(&record);
-    for words in ["<dt>median</dt>", "<dt>length</dt>", "<dt>precision</dt>", "not reached in time"] {
+    for words in ["<dt>p50</dt>", "<dt>length</dt>", "<dt>precision</dt>", "not reached in time"] {
         assert!(page.contains(words), "{words}");
     }
 }

@@ -7,6 +7,7 @@ mod effects;
 mod escapes;
 mod example;
 mod experiment;
+mod first_screen;
 mod formats;
 pub mod forms;
 mod html;
