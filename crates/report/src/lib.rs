@@ -4,10 +4,10 @@
 //! above decide where they go.
 //!
 //! In reading order: `metrics` is the table of all figures; `run`, [`experiment`], `queries`, `comparison` and
-//! `calibration` build documents; `document` is their model with its writers for text and Markdown, `chart` draws, `html`
-//! writes pages. `subject` lists all of them, `values` has what programs read, `cases` what continuous integration judges.
-//! [`figures`] has the formats of numbers, [`prose`] those of words, `wording` the sentences for what records hold as
-//! kinds and numbers. [`pgbench`] has pgbench's own output.
+//! `calibration` build documents; `document` is their model with its writers for text and Markdown, `chart` draws, `forest`
+//! is the picture of effects, `html` writes pages. `subject` lists all of them, `values` has what programs read, `cases`
+//! what continuous integration judges. [`figures`] has the formats of numbers, [`prose`] those of words, `wording` the
+//! sentences for what records hold as kinds and numbers. [`pgbench`] has pgbench's own output.
 
 mod run;
 
@@ -36,6 +36,10 @@ pub mod prose;
 mod wording;
 
 mod chart;
+
+mod forest;
+
+mod ratios;
 
 mod document;
 

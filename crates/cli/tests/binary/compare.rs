@@ -35,12 +35,12 @@ fn who_does_twenty_times_the_work_is_worse_and_the_other_is_better() {
     bench.file("rows.sql", ROWS);
     // Lines are broken where the terminal ends.
     let out = bench.run(on_shared("variables.rows=1000,20000", "5min")).exits(5);
-    assert!(out.stdout.starts_with("variables.rows: A is 1000, B is 20000\n  B is "), "{}", out.stdout);
-    for words in ["% slower (95 %: −", "worse than the tolerance of 2"] {
+    assert!(out.stdout.starts_with("variables.rows: 1000 (A) against 20000 (B)\n  20000 is slower than 1000 by a factor of "), "{}", out.stdout);
+    for words in ["─■", "worse than the tolerance of 2"] {
         assert!(told(&out.stdout).contains(words), "{}", out.stdout);
     }
     let out = bench.run(on_shared("variables.rows=20000,1000", "5min")).exits(0);
-    assert!(told(&out.stdout).contains("% faster (95 %: +"), "{}", out.stdout);
+    assert!(told(&out.stdout).contains(" times as fast as 20000 ("), "{}", out.stdout);
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");
     let [worse, better] = [1, 2].map(|number| store.comparison(number).expect("it is kept"));
     assert_eq!(worse.decision, ComparisonDecision::WorseThanTolerance);
@@ -278,7 +278,7 @@ fn what_a_killed_comparison_left_goes_with_the_next_and_what_a_living_one_needs_
     living.finish().exits(130);
     assert_eq!(databases(), 0);
     let again = bench.run(["report", "--comparison", "last", "--store", "out/"]).exits(0);
-    assert!(again.stdout.starts_with("variables.rows: A is 1000, B is 1001\n"), "{}", again.stdout);
+    assert!(again.stdout.starts_with("variables.rows: 1000 (A) against 1001 (B)\n"), "{}", again.stdout);
     let sentence =
         "there is no comparison c9 in the store out/results.sqlite: `pgmeter runs` lists those that are";
     bench.run(["report", "--comparison", "9", "--store", "out/"]).exits(1).says(&[sentence]);

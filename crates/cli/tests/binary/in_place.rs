@@ -175,7 +175,7 @@ fn an_index_is_compared_with_none_and_is_gone_afterwards() {
     let undo =
         "changing the schema in place; at the end: DROP INDEX CONCURRENTLY IF EXISTS public.orders_customer;";
     assert!(out.stderr.contains(undo), "{}", out.stderr);
-    assert!(out.stdout.contains("A is as it is, B is CREATE INDEX orders_customer"), "{}", out.stdout);
+    assert!(out.stdout.contains("as it is (A) against CREATE INDEX orders_customer"), "{}", out.stdout);
     let record = comparison(&bench);
     assert_eq!(record.decision, ComparisonDecision::Better);
     assert!(record.findings[0].ratio > 2.0, "{:?}", record.findings[0]);

@@ -163,7 +163,7 @@ fn comparisons_and_experiments_are_in_the_list_and_removed_by_their_numbers() {
 
     // The newest entry of any kind has the name.
     let of_label = bench.run(["report", "work mem"]).exits(0).stdout;
-    assert!(of_label.starts_with("work_mem: A is 1MB, B is 2MB\n"), "{of_label}");
+    assert!(of_label.starts_with("work_mem: 1MB (A) against 2MB (B)\n"), "{of_label}");
     assert!(of_label.contains("a trade-off"), "{of_label}");
     for by in [
         ["report", "c1"].as_slice(),

@@ -1,10 +1,11 @@
 //! Bars from the left, one below the other: of one part or several, with an interval. On a logarithmic axis, which has no
-//! 0 to begin at, they are dots; a bound is an open dot with an arrow. Thresholds are lines across all bars, with an axis.
+//! 0 to begin at, they are dots whose form tells the verdict; a bound is an open dot with an arrow, and so ends an interval
+//! that the axis cuts. Thresholds are lines across all bars, with an axis.
 
 use super::colour::Paint;
 use super::scale::Scale;
-use super::shapes::{Anchor, Shape, circle, dot};
-use super::{Axis, Bar, BarGroup, Bound, Colour};
+use super::shapes::{Anchor, Shape, circle, dot, point};
+use super::{Axis, Bar, BarGroup, Bound, Colour, Form};
 use crate::figures::with_ordinary_spaces;
 
 /// The height of a bar and the space around it.
@@ -55,9 +56,13 @@ pub(super) fn axis_row(axis: &Axis, scale: &Scale, width: f32) -> Option<Row> {
     let thresholds = axis.thresholds.iter().map(|threshold| threshold.value);
     let mut taken: Vec<(f32, f32)> = Vec::new();
     let mut shapes = Vec::new();
-    for value in thresholds.chain(scale.ticks(8)) {
+    let named = |value: f64| (value, with_ordinary_spaces(&axis.quantity.tick(value)));
+    let ticks: Vec<(f64, String)> = match axis.marks.is_empty() {
+        true => scale.ticks(8).into_iter().map(named).collect(),
+        false => axis.marks.clone(),
+    };
+    for (value, text) in thresholds.map(named).chain(ticks) {
         let x = scale.at(value);
-        let text = with_ordinary_spaces(&axis.quantity.tick(value));
         let half = text.chars().count() as f32 * CHARACTER / 2.0 + BETWEEN / 2.0;
         // As on a narrow page: the words keep their size there.
         let narrow = x / width * NARROWEST;
@@ -86,6 +91,11 @@ pub(super) fn row(bar: &Bar, axis: &Axis, scale: &Scale, width: f32) -> Row {
     };
     let mut shapes = Vec::new();
     let (.., is_logarithmic) = scale.ends();
+    if let Some((low, high)) = axis.band {
+        let (x, paint) = (at(low), Paint::Of(Colour::Quiet));
+        let (y, height) = (-BETWEEN_ROWS, ROW_HEIGHT + 2.0 * BETWEEN_ROWS);
+        shapes.push(Shape::Rectangle { x, y, width: at(high) - x, height, paint, opacity: 0.1 });
+    }
     if is_logarithmic {
         shapes.push(line(0.0, width, Paint::Grid, 1.0));
     } else {
@@ -114,14 +124,24 @@ pub(super) fn row(bar: &Bar, axis: &Axis, scale: &Scale, width: f32) -> Row {
         shapes.push(Shape::Mark { x, y: 0.0, paths, paint, is_filled: false });
     }
     if let Some((low, high)) = bar.interval {
+        let (first, last, _) = scale.ends();
+        let is_cut = [low < first, high > last];
         let (low, high) = (at(low), at(high));
         shapes.push(line(low, high, Paint::Text, 1.2));
-        for x in [low, high] {
-            let paths = vec![vec![(0.0, -ACROSS), (0.0, ACROSS)]];
+        for ((x, is_cut), back) in [low, high].into_iter().zip(is_cut).zip([1.0, -1.0]) {
+            // An arrow where the axis ends before the interval does.
+            let paths = match is_cut {
+                true => vec![vec![(back * 6.0, -ACROSS), (0.0, 0.0), (back * 6.0, ACROSS)]],
+                false => vec![vec![(0.0, -ACROSS), (0.0, ACROSS)]],
+            };
             shapes.push(Shape::Mark { x, y: middle, paths, paint: Paint::Text, is_filled: false });
         }
     }
-    if is_logarithmic {
+    if is_logarithmic && !bar.parts.is_empty() {
+        // The line of the interval does not go through a dot that is not filled.
+        if bar.bound == Bound::Exact && matches!(bar.form, Form::Ring | Form::Diamond) {
+            shapes.push(dot(at(bar.sum()), middle, 4.5, Paint::Page));
+        }
         shapes.push(mark(bar, at(bar.sum()), middle, width));
     }
     Row { height: ROW_HEIGHT, shapes }
@@ -139,7 +159,7 @@ fn mark(bar: &Bar, x: f32, y: f32, width: f32) -> Shape {
         Bound::AtMost => x.max(width * BESIDE),
     };
     let to = match bar.bound {
-        Bound::Exact => return dot(x, y, RADIUS, paint),
+        Bound::Exact => return point(bar.form, x, y, RADIUS, paint),
         Bound::AtLeast => 1.0,
         Bound::AtMost => -1.0,
     };

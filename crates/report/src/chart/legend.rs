@@ -1,7 +1,7 @@
 //! The entries of a chart's legend: colours, dashes, bands and signs with their names. The page and the pictures lay
 //! them out.
 
-use super::{Axis, Band, Chart, Colour, Plot, Sign};
+use super::{Axis, Band, BarGroup, Chart, Colour, Form, Plot, Sign};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Item {
@@ -16,6 +16,7 @@ pub(super) enum Kind {
     Dashed,
     Band,
     Sign(Sign),
+    Form(Form),
 }
 
 pub(super) fn items(chart: &Chart) -> Vec<Item> {
@@ -27,7 +28,12 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
             items.extend(named.map(|series| Item {
                 name: series.label.clone(),
                 colour: series.colour,
-                kind: if series.is_dashed { Kind::Dashed } else { Kind::Solid },
+                kind: match series.is_dashed {
+                    true => Kind::Dashed,
+                    false if series.has_no_line => Kind::Form(series.form),
+                    false if series.has_band => Kind::Band,
+                    false => Kind::Solid,
+                },
             }));
             add_thresholds(&mut items, y);
             add_bands(&mut items, bands);
@@ -37,11 +43,11 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
             add_thresholds(&mut items, y);
             add_bands(&mut items, bands);
         }
-        Plot::Bars { groups, legend, .. } => {
+        Plot::Bars { axis, groups, legend } => {
             let item = |(name, colour): &(String, Colour)| Item {
                 name: name.clone(),
                 colour: *colour,
-                kind: Kind::Solid,
+                kind: if axis.is_logarithmic { Kind::Form(form_of(groups, *colour)) } else { Kind::Solid },
             };
             items.extend(legend.iter().map(item));
             signs.extend(groups.iter().flat_map(|group| &group.bars).flat_map(|bar| &bar.signs));
@@ -54,6 +60,13 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
         kind: Kind::Sign(sign),
     }));
     items
+}
+
+/// The form of the dots of a colour.
+fn form_of(groups: &[BarGroup], colour: Colour) -> Form {
+    let mut bars = groups.iter().flat_map(|group| &group.bars);
+    let is_of_colour = |parts: &[(f64, Colour)]| parts.iter().any(|(_, it)| *it == colour);
+    bars.find(|bar| is_of_colour(&bar.parts)).map_or(Form::Dot, |bar| bar.form)
 }
 
 fn add_thresholds(items: &mut Vec<Item>, y: &Axis) {

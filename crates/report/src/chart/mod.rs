@@ -73,8 +73,10 @@ pub(crate) struct Axis {
     pub(crate) marks: Vec<(f64, String)>,
     /// The ends, if they do not follow from the points: several charts then share a scale.
     pub(crate) ends: Option<(f64, f64)>,
-    /// Of a vertical axis: values that are marked across the plot.
+    /// Of a vertical axis, and of that of bars: values that are marked across the plot.
     pub(crate) thresholds: Vec<Threshold>,
+    /// Values between which a difference does not matter: tinted.
+    pub(crate) band: Option<(f64, f64)>,
 }
 
 /// A value that a dashed line marks, such as a latency limit or a goal.
@@ -96,6 +98,12 @@ pub(crate) struct Series {
     pub(crate) has_dots: bool,
     /// Whether the area below the line is tinted.
     pub(crate) is_filled: bool,
+    /// Points alone, without a line from one to the next.
+    pub(crate) has_no_line: bool,
+    /// Whether the intervals of the points are one tinted area.
+    pub(crate) has_band: bool,
+    /// Of its dots.
+    pub(crate) form: Form,
     pub(crate) points: Vec<Point>,
 }
 
@@ -108,6 +116,8 @@ pub(crate) struct Point {
     pub(crate) interval: Option<(f64, f64)>,
     /// The best of its line in some respect.
     pub(crate) signs: Vec<Sign>,
+    /// Beside the point, such as the number of clients; empty for none.
+    pub(crate) label: String,
 }
 
 /// Marks of points: most throughput, lowest latency, best compromise of both.
@@ -115,6 +125,18 @@ pub(crate) struct Point {
 pub(crate) enum Sign {
     Up,
     Down,
+    Diamond,
+}
+
+/// The form of a dot, so that what colours tell is told without them too.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    #[default]
+    Dot,
+    Square,
+    /// A dot that is not filled.
+    Ring,
+    /// A rhombus that is not filled.
     Diamond,
 }
 
@@ -165,6 +187,10 @@ pub(crate) struct Bar {
     pub(crate) shown: String,
     pub(crate) signs: Vec<Sign>,
     pub(crate) bound: Bound,
+    /// Of the dot on a logarithmic axis.
+    pub(crate) form: Form,
+    /// What the form means, for the pointer and for readers who do not see it.
+    pub(crate) meaning: &'static str,
 }
 
 /// Whether the value of a bar is exact. On a logarithmic axis, a bound is an open dot with an arrow.
@@ -212,6 +238,7 @@ impl Axis {
             marks: Vec::new(),
             ends: None,
             thresholds: Vec::new(),
+            band: None,
         }
     }
 
@@ -240,13 +267,23 @@ impl Series {
     /// A solid line without dots.
     pub(crate) fn new(label: impl Into<String>, colour: Colour, points: Vec<Point>) -> Series {
         let label = label.into();
-        Series { label, colour, is_dashed: false, has_dots: false, is_filled: false, points }
+        Series {
+            label,
+            colour,
+            is_dashed: false,
+            has_dots: false,
+            is_filled: false,
+            has_no_line: false,
+            has_band: false,
+            form: Form::Dot,
+            points,
+        }
     }
 }
 
 impl Point {
     pub(crate) fn new(x: f64, y: f64) -> Point {
-        Point { x, y, interval: None, signs: Vec::new() }
+        Point { x, y, interval: None, signs: Vec::new(), label: String::new() }
     }
 }
 

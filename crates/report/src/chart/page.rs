@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::bars::{self, Row};
 use super::colour::Paint;
 use super::plot::{self, Drawn};
-use super::shapes::{CELL_OVERLAP, Shape};
+use super::shapes::{CELL_OVERLAP, Shape, point};
 use super::svg::{path, short, text_escaped};
 use super::{Bar, BarGroup, Chart, Choice, Plot, legend};
 use crate::figures::with_ordinary_spaces;
@@ -83,6 +83,21 @@ fn legend_markup(chart: &Chart) -> String {
                 "<rect width=\"12\" height=\"7\" fill=\"{paint}\" fill-opacity=\"0.2\"/><rect width=\"12\" \
                  height=\"2\" fill=\"{paint}\"/>"
             ),
+            legend::Kind::Form(form) => {
+                let Shape::Mark { paths, is_filled, .. } = point(form, 0.0, 0.0, 4.0, Paint::Of(colour))
+                else {
+                    continue;
+                };
+                let moved = |points: &Vec<(f32, f32)>| -> Vec<(f32, f32)> {
+                    points.iter().map(|(x, y)| (x * 0.75 + 6.0, y * 0.75 + 3.5)).collect()
+                };
+                let outline: String = paths.iter().map(|points| path(&moved(points))).collect();
+                if is_filled {
+                    format!("<path d=\"{outline}Z\" fill=\"{paint}\"/>")
+                } else {
+                    format!("<path d=\"{outline}\" fill=\"none\" stroke=\"{paint}\" stroke-width=\"1.2\"/>")
+                }
+            }
             legend::Kind::Sign(sign) => {
                 let corners: Vec<_> =
                     sign.outline().iter().map(|(x, y)| (x * 0.75 + 6.0, y * 0.75 + 3.5)).collect();
@@ -128,8 +143,8 @@ fn draw(stretched: &mut String, fixed: &mut String, shape: &Shape) {
     // Writing to a string cannot fail.
     let _ = match shape {
         Shape::Rectangle { x, y, width, height, paint, opacity } => {
-            let [x, y, width, height] = [x, y, width, height].map(|length| short(length.max(0.0)));
-            let opacity = opacity_attribute(*opacity);
+            let [x, width, height] = [x, width, height].map(|length| short(length.max(0.0)));
+            let (y, opacity) = (short(*y), opacity_attribute(*opacity));
             write!(
                 stretched,
                 "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{}\"{opacity}/>",
@@ -230,10 +245,14 @@ fn bar_row(bar: &Bar, label: &str, row: &Row) -> String {
     for sign in &bar.signs {
         let _ = write!(signs, " <abbr title=\"{}\">{}</abbr>", sign.meaning(), sign.character());
     }
+    let (title, said) = match bar.meaning {
+        "" => (String::new(), String::new()),
+        word => (format!(" title=\"{word}\""), format!("<span class=\"meaning\">: {word}</span>")),
+    };
     format!(
-        "<div class=\"bar-row\"><span class=\"name\">{}</span><svg class=\"area strip\" height=\"{height}\" \
+        "<div class=\"bar-row\"{title}><span class=\"name\">{}</span><svg class=\"area strip\" height=\"{height}\" \
          aria-hidden=\"true\"><svg viewBox=\"0 0 {UNITS} {height}\" width=\"100%\" height=\"{height}\" \
-         preserveAspectRatio=\"none\">{stretched}</svg>{fixed}</svg><span class=\"value\">{}{signs}</span></div>",
+         preserveAspectRatio=\"none\">{stretched}</svg>{fixed}</svg><span class=\"value\">{}{signs}{said}</span></div>",
         text_escaped(label),
         text_escaped(&with_ordinary_spaces(&bar.shown)),
     )

@@ -1,12 +1,14 @@
 //! The charts of a report below each other as one picture, which needs no browser: a title, the figures that are quoted,
 //! then a chart after the other. Light, since pictures end up in documents.
 
+use std::borrow::Cow;
+
 use super::bars;
 use super::colour::Paint;
 use super::legend;
 use super::plot::{self, AXIS_HEIGHT, AXIS_NAME_HEIGHT};
 use super::png::{Fonts, PngError};
-use super::shapes::{Anchor, Shape, Sheet};
+use super::shapes::{Anchor, Shape, Sheet, point};
 use super::{Bar, BarGroup, Chart, Colour, Plot};
 use crate::document::{Audience, Block, Document, Section, Tone};
 use crate::figures::with_ordinary_spaces;
@@ -81,14 +83,15 @@ fn sheet(document: &Document) -> Sheet {
     Sheet { width: WIDTH, height, description, shapes: pen.shapes }
 }
 
-fn charts_in<'a>(blocks: &'a [Block], found: &mut Vec<&'a Chart>) {
+fn charts_in<'a>(blocks: &'a [Block], found: &mut Vec<Cow<'a, Chart>>) {
     for block in blocks {
         match block {
             Block::Chart(chart) => {
                 if chart.choice.is_none_or(|choice| choice.is_first) {
-                    found.push(chart);
+                    found.push(Cow::Borrowed(chart));
                 }
             }
+            Block::Forest(forest) => found.push(Cow::Owned(forest.chart())),
             Block::Folded { blocks, .. } => charts_in(blocks, found),
             Block::Columns(columns) => columns.iter().for_each(|blocks| charts_in(blocks, found)),
             Block::Heading(_)
@@ -150,7 +153,8 @@ fn lines(section: &Section) -> Vec<Line> {
             | Block::Preformatted(_)
             | Block::Folded { .. }
             | Block::Columns(_)
-            | Block::Chart(_) => {}
+            | Block::Chart(_)
+            | Block::Forest(_) => {}
         }
     }
     lines.retain(|line| !line.text.trim().is_empty());
@@ -282,6 +286,9 @@ impl Pen {
                 self.shapes.push(Shape::Line { points, paint, width: 2.0, is_dashed: true });
             }
             legend::Kind::Band => self.shapes.extend([rectangle(7.0, 0.2), rectangle(2.0, 1.0)]),
+            legend::Kind::Form(form) => {
+                self.shapes.push(point(form, x + 6.0, y + 3.5, 3.6, paint));
+            }
             legend::Kind::Sign(sign) => {
                 self.shapes.extend(plot::sign_shapes(&[sign], (x + 6.0, 0.0), y + 3.0, paint, 0.5));
             }

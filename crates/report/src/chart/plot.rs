@@ -3,7 +3,7 @@
 
 use super::colour::{Paint, SHADES};
 use super::scale::Scale;
-use super::shapes::{Anchor, Shape, dot};
+use super::shapes::{Anchor, Shape, dot, point};
 use super::{Axis, Band, Heat, Plot, Point, Series, Sign, Threshold};
 use crate::figures::with_ordinary_spaces;
 use crate::metrics::Quantity;
@@ -50,7 +50,7 @@ pub(super) fn drawn(plot: &Plot, is_low: bool, width: f32) -> Option<Drawn> {
                 series.iter().rev().for_each(|series| drawn.line(series));
                 let middle = series.len().saturating_sub(1) as f32 / 2.0;
                 for (at, series) in series.iter().enumerate() {
-                    drawn.marks(series, (at as f32 - middle).clamp(-2.0, 2.0));
+                    drawn.marks(series, (at as f32 - middle).clamp(-2.0, 2.0), width);
                 }
             }
             drawn.thresholds(&y.thresholds, width);
@@ -164,10 +164,15 @@ fn width_of(text: &str) -> f32 {
 impl Drawn {
     fn axes(&mut self, x: &Axis, y: &Axis, width: f32) {
         self.x_axis(x, width);
-        for tick in self.y.ticks(if self.height < HEIGHT { 3 } else { 5 }) {
-            let at = self.y.at(tick);
+        if let Some((low, high)) = y.band {
+            let [top, bottom] = [high, low].map(|value| self.y.at(value).clamp(0.0, self.height));
+            let (paint, height) = (Paint::Of(super::Colour::Quiet), bottom - top);
+            self.shapes.push(Shape::Rectangle { x: 0.0, y: top, width, height, paint, opacity: 0.1 });
+        }
+        for (value, name) in self.y_ticks(y) {
+            let at = self.y.at(value);
             self.grid_line((0.0, at), (width, at));
-            self.word(-8.0, at + 4.0, Anchor::End, &y.quantity.tick(tick), false);
+            self.word(-8.0, at + 4.0, Anchor::End, &name, false);
         }
         let (low, high, is_logarithmic) = self.y.ends();
         if low < 0.0 && high > 0.0 && !is_logarithmic {
@@ -179,6 +184,15 @@ impl Drawn {
             let y = self.height + AXIS_HEIGHT + AXIS_NAME_HEIGHT - 7.0;
             self.word(width, y, Anchor::End, &x.name, false);
         }
+    }
+
+    /// The marks of a vertical axis, or else round values.
+    fn y_ticks(&self, axis: &Axis) -> Vec<(f64, String)> {
+        if !axis.marks.is_empty() {
+            return axis.marks.clone();
+        }
+        let ticks = self.y.ticks(if self.height < HEIGHT { 3 } else { 5 }).into_iter();
+        ticks.map(|value| (value, axis.quantity.tick(value))).collect()
     }
 
     /// Marks that would touch the one before have a line and no name; on a narrow page there is room for fewer.
@@ -272,6 +286,21 @@ impl Drawn {
         let paint = Paint::Of(series.colour);
         for stretch in Self::stretches(series) {
             let points: Vec<_> = stretch.iter().map(|point| self.place(point)).collect();
+            if series.has_band {
+                let end =
+                    |high: bool| move |point: &Point| point.interval.map(|it| if high { it.1 } else { it.0 });
+                let at = |point: &Point, value: f64| {
+                    (self.x.at(point.x), self.y.at(value).clamp(0.0, self.height))
+                };
+                let edge = |high| stretch.iter().filter_map(move |point| Some((point, end(high)(point)?)));
+                let upper: Vec<_> = edge(true).map(|(point, value)| at(point, value)).collect();
+                let lower = edge(false).map(|(point, value)| at(point, value)).collect::<Vec<_>>();
+                let points = upper.into_iter().chain(lower.into_iter().rev()).collect();
+                self.shapes.push(Shape::Area { points, paint, opacity: 0.16 });
+            }
+            if series.has_no_line {
+                continue;
+            }
             if let ([only], false) = (&points[..], series.has_dots) {
                 self.shapes.push(dot(only.0, only.1, 2.4, paint));
                 continue;
@@ -310,7 +339,7 @@ impl Drawn {
 
     /// Dots, intervals and signs. Intervals and signs of several series at one position stand beside each other: `nth` is
     /// the number of the series, counted from the middle one.
-    fn marks(&mut self, series: &Series, nth: f32) {
+    fn marks(&mut self, series: &Series, nth: f32, width: f32) {
         const ACROSS: f32 = 3.5;
         const BETWEEN_INTERVALS: f32 = 3.0;
         const BETWEEN_SIGNS: f32 = 11.0;
@@ -319,14 +348,21 @@ impl Drawn {
         for point in series.points.iter().filter(|point| point.x.is_finite() && point.y.is_finite()) {
             let (x, y) = self.place(point);
             let clamped = |value: f64| self.y.at(value).clamp(0.0, self.height) - y;
-            let ends = point.interval.map(|(low, high)| (clamped(low), clamped(high)));
+            let interval = point.interval.filter(|_| !series.has_band);
+            let ends = interval.map(|(low, high)| (clamped(low), clamped(high)));
             if let Some((low, high)) = ends {
                 let cap = |end: f32| vec![(middle - ACROSS, end), (middle + ACROSS, end)];
                 let paths = vec![vec![(middle, low), (middle, high)], cap(low), cap(high)];
                 self.shapes.push(Shape::Mark { x, y, paths, paint, is_filled: false });
             }
             if series.has_dots {
-                self.shapes.push(dot(x, y, 3.4, paint));
+                self.shapes.push(self::point(series.form, x, y, 3.4, paint));
+            }
+            if !point.label.is_empty() {
+                // Left of the point where there is no room right of it.
+                let is_left = x > width - width_of(&point.label) - 12.0;
+                let (anchor, x) = if is_left { (Anchor::End, x - 8.0) } else { (Anchor::Start, x + 8.0) };
+                self.word(x, if y < 12.0 { y + 14.0 } else { y - 6.0 }, anchor, &point.label, false);
             }
             let (low, high) = ends.unwrap_or((0.0, 0.0));
             // Above the interval, or below it where there is no room above.

@@ -156,7 +156,11 @@ impl<'a> SeriesValues<'a> {
         let Series { label, colour, points, .. } = series;
         let has = |of: fn(&Point) -> bool| points.iter().any(of);
         let interval = |point: &Point| point.interval.map(|(low, high)| (Number(low), Number(high)));
-        let signs = |point: &Point| point.signs.iter().map(|sign| sign.character()).collect::<String>();
+        let signs = |point: &Point| {
+            let signs: String = point.signs.iter().map(|sign| sign.character()).collect();
+            let label = if point.label.is_empty() { String::new() } else { format!("at {}", point.label) };
+            if signs.is_empty() || label.is_empty() { label + &signs } else { format!("{label} {signs}") }
+        };
         SeriesValues {
             label,
             colour: super::colour::Paint::Of(*colour).variable(),
@@ -167,7 +171,7 @@ impl<'a> SeriesValues<'a> {
             } else {
                 Vec::new()
             },
-            signs: if has(|it| !it.signs.is_empty()) {
+            signs: if has(|it| !it.signs.is_empty() || !it.label.is_empty()) {
                 points.iter().map(signs).collect()
             } else {
                 Vec::new()

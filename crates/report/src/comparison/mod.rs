@@ -1,5 +1,5 @@
-//! A comparison as a document: the answer in a sentence, a table of all metrics, the pairs, the interval as it became
-//! narrower, the noise floor, and the method. Stored runs side by side are in `run`.
+//! A comparison as a document: the answer in a sentence, the forest plot of all metrics with their figures, the pairs, the
+//! interval as it became narrower, the noise floor, and the method. Stored runs side by side are in `run`.
 
 mod answer;
 mod charts;
@@ -21,6 +21,7 @@ use crate::document::{Audience, Block, Document, Fact, Section, Tone, with_conte
 use crate::figures::{TIE, decimals_for, fixed, percent};
 use crate::metrics::Quantity;
 use crate::prose::{capitalised, escaped_line};
+use crate::ratios;
 
 /// The document of a comparison.
 pub fn comparison(record: &ComparisonRecord) -> Document {
@@ -28,7 +29,7 @@ pub fn comparison(record: &ComparisonRecord) -> Document {
     let mut sections: Vec<Section> = of_terminal(record).into_iter().chain(of_page(record)).collect();
     sections.insert(1, Section::annotation(&record.annotation));
     let sections = with_contents(sections);
-    let title = format!("{}: A is {a}, B is {b}", escaped_line(&record.factor));
+    let title = format!("{}: {a} (A) against {b} (B)", escaped_line(&record.factor));
     Document { title, banners: goals::banner(record).into_iter().collect(), sections, ..Document::default() }
 }
 
@@ -36,37 +37,52 @@ fn of_terminal(record: &ComparisonRecord) -> [Section; 4] {
     let section = |id, blocks| Section::new(id, "", "", Audience::Terminal, blocks);
     let notes = notes::notes(record).iter().map(|note| format!("Note: {note}")).collect();
     [
-        section("answer", vec![Block::Paragraph(Tone::Strong, answer::answer(record))]),
+        section("answer", answer_of(record, Tone::Strong).into_iter().chain(picture(record)).collect()),
         section("figures", figures_of(record)),
         section("goals", goals::blocks(record)),
         section("method", vec![Block::List(Tone::Plain, lines(record)), Block::List(Tone::Plain, notes)]),
     ]
 }
 
-fn of_page(record: &ComparisonRecord) -> [Section; 7] {
+/// The answer in a sentence, and a line of what it means.
+fn answer_of(record: &ComparisonRecord, tone: Tone) -> Vec<Block> {
+    let answer::Answer { sentence, details } = answer::answer(record);
+    let details = (!details.is_empty()).then(|| Block::quiet(details));
+    std::iter::once(Block::Paragraph(tone, sentence)).chain(details).collect()
+}
+
+fn of_page(record: &ComparisonRecord) -> [Section; 6] {
     let section = |id, title: &str, link, blocks| Section::new(id, title, link, Audience::Documents, blocks);
     let tone = match record.decision {
         ComparisonDecision::Better => Tone::Good,
         ComparisonDecision::WorseThanTolerance => Tone::Bad,
         ComparisonDecision::NoWorse | ComparisonDecision::Equivalent | ComparisonDecision::Undecided => {
-            Tone::Plain
+            Tone::Strong
         }
     };
+    let mut first = answer_of(record, tone);
+    first.extend(picture(record));
+    first.extend(figures_of(record));
     let notes: Vec<String> = notes::notes(record).iter().map(|note| capitalised(note)).collect();
-    let warnings = if notes.is_empty() { Vec::new() } else { vec![Block::List(Tone::Caution, notes)] };
+    let warnings = if notes.is_empty() { Vec::new() } else { vec![Block::List(Tone::Quiet, notes)] };
     let drawn = |charts: Vec<Chart>| charts.into_iter().map(Block::chart).collect();
     let mut pairs: Vec<Block> = drawn(charts::pairs(record));
     pairs.push(Block::List(Tone::Plain, lines(record)));
     let method = vec![Block::Heading("Method".to_owned()), Block::Facts(method(record))];
     [
-        section("verdict", "", "", vec![Block::Banner(tone, answer::answer(record), String::new())]),
-        section("warnings", "Warnings", "", warnings),
-        section("results", "Results", "Results", figures_of(record)),
+        section("verdict", "", "", first),
+        section("notes", "", "", warnings),
         section("goals", "Goals", "Goals", goals::blocks(record)),
         section("pairs", "Pairs and noise floor", "Pairs", pairs),
         section("interval", "Interval over time", "Interval", drawn(charts::interval(record))),
         section("sides", "Sides and method", "Method", vec![Block::Columns(vec![sides(record), method])]),
     ]
+}
+
+/// The forest plot; nothing if no metric has a ratio.
+fn picture(record: &ComparisonRecord) -> Option<Block> {
+    let forest = table::forest(record);
+    forest.rows.iter().any(|row| row.ratio.is_some()).then(|| Block::forest(forest))
 }
 
 /// Nothing if no block ended.
@@ -129,33 +145,12 @@ fn error_rate_of_others(method: &ComparisonMethod) -> String {
 /// Shares beyond this are told as this.
 const MOST: f64 = 99.0;
 
-/// The change and the ends of its interval in per cent, with signs: in the sentence and in the table.
-pub(crate) fn figures(finding: &MetricFinding) -> [Option<String>; 3] {
-    let error = finding.low.zip(finding.high).map_or(finding.ratio - 1.0, |(low, high)| (high - low) / 2.0);
-    let change = signed(finding.ratio - 1.0, error.abs());
-    let end = |end: Option<f64>| {
-        let share = end? - 1.0;
-        let text = signed(share, error.abs());
-        // An end that is not 0 is not shown as 0: whether the interval holds 0 is the answer.
-        let percent = (share * 100.0).abs();
-        Some(match share {
-            _ if !is_zero(&text) || share == 0.0 => text,
-            ..0.0 => format!("−{}", fixed(percent, decimals_for(percent, 1))),
-            _ => format!("+{}", fixed(percent, decimals_for(percent, 1))),
-        })
-    };
-    [Some(change), end(finding.low), end(finding.high)]
-}
-
-/// *p99 +520 % (+162 … +1,367)*.
+/// *p99 ×6.20 (2.62 … 14.7)*.
 pub(crate) fn change(record: &ComparisonRecord, finding: &MetricFinding) -> String {
     let short = names::of_figure(record, finding.figure());
-    let [change, low, high] = figures(finding);
-    let change = change.unwrap_or_default();
-    match low.zip(high) {
-        Some((low, high)) => format!("{short} {change}{TIE}% ({low}{TIE}…{TIE}{high})"),
-        None => format!("{short} {change}{TIE}%, without an interval"),
-    }
+    let interval = finding.low.zip(finding.high);
+    let without = if interval.is_none() { ", without an interval" } else { "" };
+    format!("{short} {}{without}", ratios::ratio(finding.ratio, interval))
 }
 
 /// A share in per cent; an error says how many decimals make sense.
@@ -192,7 +187,8 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
             DrawnAnew::Servers => "pairs",
         };
         lines.push(format!(
-            "Outlying {what}: {} with a much higher figure of B, {} with a much lower one. They hardly affect the change.",
+            "Far from the others: {} {what} with a higher ratio, {} with a lower one. Estimates by ranks hardly depend on \
+             them.",
             out.0, out.1
         ));
     }
@@ -386,7 +382,7 @@ mod tests {
         let text = told(&record);
         assert!(text.contains("Inconclusive: there were too few pairs for an answer"), "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let row = "tps 1,000 1,042 — — — no verdict: 0 of the 6 pairs needed p50 2.00 ms — — — — no verdict";
+        let row = "tps 1,000 1,042 — no verdict: 0 of the 6 pairs needed p50 2.00 ms — — no verdict";
         assert!(words.contains(row), "{text}");
         record.method.draws = DrawnAnew::Servers;
         assert!(told(&record).contains("no verdict: 0 of the 3 pairs needed"), "{text}");
@@ -437,14 +433,14 @@ mod tests {
         let text = told(&record);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for row in [
-            "p95 of B is 4.2 % longer",
-            "p95 7.00 ms 8.00 ms +4.2 % +2.9 … +5.6 1.1 % better",
-            "p50 of read.sql 7.00 ms 8.00 ms +4.2 % +2.9 … +5.6 1.1 % p95 of read.sql",
-            "p50 of write.sql 1.00 ms 2.00 ms — — — no verdict: 3 of the 6 pairs needed",
+            "p95 of prepared is 4.2 % longer than of simple: ×1.042 (1.029 … 1.056).",
+            "p95 7.00 ms 8.00 ms 1.1 % better",
+            "p50 of read.sql 7.00 ms 8.00 ms 1.1 % p95 of read.sql",
+            "p50 of write.sql 1.00 ms 2.00 ms — no verdict: 3 of the 6 pairs needed",
         ] {
             assert!(words.contains(row), "{row}: {text}");
         }
-        assert_eq!(words.matches("better").count(), 1, "{text}");
+        assert_eq!(words.matches(" % better").count(), 1, "{text}");
         let csv = comparison_csv(&record);
         for line in [
             "pair,1,0,1,A,response_p95_us,7000,\n",
@@ -459,7 +455,8 @@ mod tests {
             assert!(junit.contains(&format!("name=\"{case}\"")), "{case}: {junit}");
         }
         assert!(
-            junit.contains("p95 of write.sql +4.2") && junit.contains("p95 determines the exit status"),
+            junit.contains("p95 of write.sql ×1.042 (1.029")
+                && junit.contains("p95 determines the exit status"),
             "{junit}"
         );
         let document = comparison(&record);
@@ -490,7 +487,7 @@ mod tests {
         record.unjudged = vec![UnjudgedMetric { metric: ComparedMetric::P99, script: None, a, b, pairs: 0 }];
         record.findings.truncate(1);
         let words = told(&record).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("p99 2.00 ms 3.00 ms — — — no verdict: too few transactions"), "{words}");
+        assert!(words.contains("p99 2.00 ms 3.00 ms — no verdict: too few transactions"), "{words}");
         record.method.decisive = ComparedMetric::P99;
         let text = told(&record);
         assert!(text.contains("Inconclusive: there were too few transactions for an answer."), "{text}");
@@ -513,11 +510,11 @@ mod tests {
     #[test]
     fn pairs_that_all_agree_give_a_direction_with_its_confidence_before_an_interval() {
         let text = of_ratios(&[15.2, 20.1, 18.0, 16.0, 17.0, 19.0]);
-        let sentence = "B is faster in all 6 pairs: × 15.2 … 20.1 in single pairs. By a sign test, the confidence in \
+        let sentence = "prepared is faster than simple in all 6 pairs: ×15.2 … 20.1.\n  By a sign test, the confidence in \
                         this direction is 96.9 %. An interval needs more pairs";
         assert!(text.contains(sentence), "{text}");
         let text = of_ratios(&[0.7, 0.9, 0.8, 0.75, 0.85]);
-        let sentence = "B is slower in all 5 pairs: −30.0 … −10.0 % in single pairs. By a sign test, the confidence in \
+        let sentence = "prepared is slower than simple in all 5 pairs: ×0.700 … 0.900.\n  By a sign test, the confidence in \
                         this direction is 93.8 %, which is inconclusive.";
         assert!(text.contains(sentence), "{text}");
         for unclear in [&[1.2, 1.3, 0.99, 1.1, 1.2, 1.3][..], &[15.0, 20.0, 18.0]] {
@@ -546,19 +543,24 @@ mod tests {
     #[test]
     fn an_interval_that_holds_no_change_is_inconclusive_and_has_one_sign_in_sentence_and_table() {
         let text = told(&changed(-0.4, -2.1, 1.3, None));
-        assert!(text.contains("  Inconclusive: tps of B −0.4 % (95 %: −2.1 … +1.3), smallest"), "{text}");
-        assert!(text.contains("−0.4 %   −2.1 … +1.3        1.1 %   inconclusive\n"), "{text}");
+        assert!(
+            text.contains("  Inconclusive: tps of prepared is ×0.996 (0.979 … 1.013) that of simple.\n"),
+            "{text}"
+        );
+        assert!(text.contains("─○─") && text.contains("×0.996 (0.979 … 1.013)  −0.4 %\n"), "{text}");
+        assert!(text.contains("1.1 %   inconclusive\n"), "{text}");
         for word in ["better", "worse", "faster", "slower"] {
             assert!(!text.contains(word), "{text}");
         }
         let text = told(&changed(-4.2, -5.6, -2.9, Some(false)));
-        let sentence = "  B is 4.2 % slower (95 %: −5.6 … −2.9), smallest detectable difference 1.1 %: worse";
+        let sentence = "  prepared is 4.2 % slower than simple: ×0.958 (0.944 … 0.971).\n  That is worse than the \
+                        tolerance of 2.0 %. The smallest detectable difference is 1.1 %.\n";
         assert!(
-            text.contains(sentence) && text.contains("−4.2 %   −5.6 … −2.9        1.1 %   worse\n"),
+            text.contains(sentence) && text.contains("─■─") && text.contains("1.1 %   worse\n"),
             "{text}"
         );
         let text = told(&changed(1.0, 0.004, 2.0, Some(true)));
-        assert!(text.contains("(95 %: +0.004 … +2.0)") && text.contains("+0.004 … +2.0"), "{text}");
+        assert!(text.contains("1.00 % faster than simple: ×1.0100 (1.00004 … 1.0200)"), "{text}");
     }
 
     #[test]
@@ -568,7 +570,8 @@ mod tests {
         record.findings.iter_mut().for_each(|finding| finding.decision = ComparisonDecision::Equivalent);
         let text = told(&record);
         assert!(
-            text.contains("Inconclusive: tps of B +0.10 %") && text.contains(": no difference above"),
+            text.contains("Inconclusive: tps of prepared is ×1.001")
+                && text.contains("There is no difference above"),
             "{text}"
         );
         assert!(text.contains("inconclusive (within tolerance)\n"), "{text}");
@@ -608,11 +611,52 @@ mod tests {
     #[test]
     fn an_answer_that_a_stalling_side_has_left_undecided_says_that() {
         let mut record = record(&[(Some(900.0), None); 3]);
-        assert!(told(&record).contains("detectable difference 1.1 %.\n"), "{}", told(&record));
+        assert!(told(&record).contains("detectable difference is 1.1 %.\n"), "{}", told(&record));
         record.decision = ComparisonDecision::Undecided;
         assert!(
-            told(&record).contains("detectable difference 1.1 %: inconclusive, since B stalled, and blocks")
+            told(&record).contains("This is inconclusive, since B stalled, and blocks without a transaction")
         );
+    }
+
+    #[test]
+    fn each_pair_is_one_point_and_the_estimate_with_its_interval_goes_through_them() {
+        use crate::chart::{Form, Plot};
+        let mut record = changed(4.2, 2.9, 5.6, Some(true));
+        record.pairs[2].is_noise_floor = true;
+        for (at, pair) in record.pairs.iter_mut().enumerate() {
+            pair.start_s = at as f64;
+            pair.blocks[1].figures.tps = Some(940.0);
+        }
+        let charts = charts::pairs(&record);
+        let Plot::Lines { y, series, .. } = &charts[0].plot else { panic!("points are lines") };
+        let drawn = |at: usize| series[at].points.iter().filter(|point| point.y.is_finite()).count();
+        assert_eq!([drawn(0), drawn(1), drawn(2)], [2, 1, 3]);
+        assert_eq!((series[0].form, series[1].form), (Form::Dot, Form::Diamond));
+        assert!(series[0].has_no_line && series[1].has_no_line && series[2].has_band);
+        assert_eq!(series[2].points[0].interval, Some((1.029, 1.056)));
+        assert!(y.marks.iter().any(|(_, name)| name == "1") && y.band.is_some() && y.is_logarithmic);
+    }
+
+    #[test]
+    fn the_page_begins_with_a_short_answer_and_the_forest_plot() {
+        let document = comparison(&changed(4.2, 2.9, 5.6, Some(true)));
+        let first = document.sections.iter().find(|it| it.audience == Audience::Documents).expect("one");
+        let crate::document::Block::Paragraph(Tone::Good, answer) = &first.blocks[0] else {
+            panic!("{:?}", first.blocks[0])
+        };
+        assert!(answer.split_whitespace().count() <= 20, "{answer}");
+        assert!(first.blocks.iter().any(|block| matches!(block, crate::document::Block::Forest(_))));
+        let page = crate::html(&document);
+        assert!(
+            page.contains("prepared ÷ simple") && page.contains("the grey area is the tolerance of ±"),
+            "{page}"
+        );
+        let large = told(&changed(1_704.0, 1_200.0, 2_400.0, Some(true)));
+        assert!(large.contains("prepared is 18 times as fast as simple (13 to 25).\n"), "{large}");
+        let large = told(&changed(-94.5, -96.0, -92.0, Some(false)));
+        assert!(large.contains("prepared is slower than simple by a factor of 18 (13 to 25).\n"), "{large}");
+        let hopeless = told(&changed(20.0, -99.999_999, 6_926_472_800.0, None));
+        assert!(hopeless.contains("not measurable with 3 pairs"), "{hopeless}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A document as Markdown, for issues, pull requests and notes: the sections of the page without its charts. Text from
 //! users and servers is escaped, so that it stays text wherever it is pasted.
 
+use super::forest_text;
 use super::layout::{is_left, latency_format, table_text};
 use super::{Audience, Block, Document, Fact, Section, Table, Tone};
 use crate::figures::with_ordinary_spaces;
@@ -51,6 +52,7 @@ fn block(block: &Block) -> String {
         Block::Code(text) => code_block(&results::escaped(text), "sh") + "\n",
         Block::Preformatted(text) => code_block(&results::escaped(text), "text") + "\n",
         Block::Columns(columns) => columns.iter().flatten().map(self::block).collect(),
+        Block::Forest(it) => table(&forest_text::table(it)),
         Block::Folded { .. } | Block::Chart(_) => String::new(),
     }
 }

@@ -2,6 +2,7 @@
 //! side by side, an experiment, a comparison or a calibration; the writers for the terminal, HTML, Markdown, SVG and PNG
 //! render it, and add nothing. Numbers stay numbers until a writer needs their text.
 
+mod forest_text;
 mod layout;
 mod markdown;
 mod text;
@@ -13,6 +14,7 @@ pub use text::text;
 use results::Annotation;
 
 use crate::chart::Chart;
+use crate::forest::Forest;
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
 
@@ -98,11 +100,17 @@ pub(crate) enum Block {
     /// Blocks beside each other, where there is room.
     Columns(Vec<Vec<Block>>),
     Chart(Box<Chart>),
+    /// Effects as ratios: a chart on the page, characters on the terminal, a table in Markdown.
+    Forest(Box<Forest>),
 }
 
 impl Block {
     pub(crate) fn chart(chart: Chart) -> Block {
         Block::Chart(Box::new(chart))
+    }
+
+    pub(crate) fn forest(forest: Forest) -> Block {
+        Block::Forest(Box::new(forest))
     }
 
     /// Closed at first, and without a link to it.

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use results::escaped;
 
+use super::forest_text;
 use super::layout::{LatencyFormat, is_left, latency_format, table_text};
 use super::{Audience, Banner, Block, Document, Fact, Section, Table, Tone};
 use crate::TextStyle;
@@ -74,6 +75,7 @@ fn block(block: &Block, style: &TextStyle) -> String {
             text.lines().map(|line| format!("{}{}\n", " ".repeat(INDENT), escaped(line).trim_end())).collect()
         }
         Block::Columns(columns) => columns.iter().flatten().map(|it| self::block(it, style)).collect(),
+        Block::Forest(it) => forest_text::forest(it, INDENT, style),
         Block::Folded { .. } | Block::Chart(_) => String::new(),
     }
 }

@@ -4,6 +4,7 @@
 mod head;
 mod markup;
 
+use crate::chart::Chart;
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Content, Document, Fact, Section, Table, Tone, latency_format,
     table_text,
@@ -140,12 +141,15 @@ impl Body<'_> {
                     body.inside("div", &[], |body| blocks.iter().for_each(|it| body.block(it)));
                 }
             }),
-            Block::Chart(chart) => {
-                self.page.made_safe(&crate::chart::markup(chart, self.charts));
-                self.charts += 1;
-            }
+            Block::Chart(chart) => self.chart(chart),
+            Block::Forest(forest) => self.chart(&forest.chart()),
         }
         self.page.raw("\n");
+    }
+
+    fn chart(&mut self, chart: &Chart) {
+        self.page.made_safe(&crate::chart::markup(chart, self.charts));
+        self.charts += 1;
     }
 
     fn headline(&mut self, figure: &str, unit: &str, below: &str, beside: &[Fact]) {

@@ -9,6 +9,7 @@ use super::said;
 use crate::chart::{Axis, Bar, BarGroup, Bound, Chart, Colour, Plot, Point, Series, Threshold};
 use crate::document::{Block, Tone};
 use crate::figures::counted;
+use crate::forest::{EffectVerdict, Forest, ForestRow};
 use crate::metrics::Quantity;
 
 /// Parts of stacked bars with a colour of their own: those that take most time.
@@ -18,11 +19,6 @@ const OTHERS: [Colour; 2] = [Colour::Wait("other", 1), Colour::Wait("other", 2)]
 
 /// Rows of ratios that a page shows without being asked.
 const ROWS_MAX: usize = 100;
-
-const SLOWER: Colour = Colour::Bad;
-const FASTER: Colour = Colour::Run(2);
-const INCONCLUSIVE: Colour = Colour::Quiet;
-const NOT_JUDGED: Colour = Colour::Run(0);
 
 pub(super) fn charts(compared: &Compared<'_>) -> Vec<Block> {
     let is_large = compared.names.len() > classes::ROWS_MAX;
@@ -45,8 +41,9 @@ fn ratio_charts(compared: &Compared<'_>) -> Vec<Block> {
     let chart = |set: &ComparedSet<'_>| {
         let names = compared.names.iter().zip(&set.ratios);
         let known = names.filter_map(|(name, ratio)| Some((name.clone(), (*ratio)?)));
-        let chart = ratio_chart(&set.label, &compared.sets[0].label, known.collect())?;
-        Some((chart.title.clone(), Block::chart(chart)))
+        let base = &compared.sets[0].label;
+        let chart = ratio_chart(&set.label, base, known.collect())?;
+        Some((format!("Duration of each query: {} ÷ {base}", set.label), chart))
     };
     let charts: Vec<(String, Block)> = compared.sets.iter().skip(1).filter_map(chart).collect();
     let in_sight = (ROWS_MAX / compared.names.len().max(1)).max(1);
@@ -189,73 +186,48 @@ fn stacked(compared: &Compared<'_>) -> Option<Chart> {
 }
 
 /// The ratios of queries, the greatest first; `None` without ratios.
-pub(crate) fn ratio_chart(of: &str, base: &str, mut ratios: Vec<(String, QueryRatio)>) -> Option<Chart> {
+pub(crate) fn ratio_chart(of: &str, base: &str, mut ratios: Vec<(String, QueryRatio)>) -> Option<Block> {
     ratios.retain(|(_, ratio)| ratio.value > 0.0 && ratio.value.is_finite());
     if ratios.is_empty() {
         return None;
     }
     ratios.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
     if ratios.len() > classes::ROWS_MAX {
-        return Some(sorted_ratios(of, base, &ratios));
+        return Some(Block::chart(sorted_ratios(of, base, &ratios)));
     }
-    let colour = |ratio: &QueryRatio| match ratio.verdict() {
-        Verdict::Slower => SLOWER,
-        Verdict::Faster | Verdict::NotSlower => FASTER,
-        Verdict::Inconclusive => INCONCLUSIVE,
-        Verdict::NotJudged => NOT_JUDGED,
-    };
     let is_in_turns = ratios.iter().any(|(_, ratio)| ratio.regression.is_some());
     let words = if is_in_turns {
-        ["slower by more than the limit", "undecided", "not slower by more than the limit"]
+        [
+            "not slower by more than the limit",
+            "slower by more than the limit",
+            "undecided",
+            "without an interval",
+        ]
     } else {
-        ["slower", "inconclusive: the interval contains 1", "faster"]
+        ["faster", "slower", "inconclusive: the interval contains 1", "without an interval"]
     };
-    let colours = [SLOWER, INCONCLUSIVE, FASTER];
-    let legend = colours.into_iter().zip(words).chain([(NOT_JUDGED, "without an interval")]);
-    let is_there = |paint: &Colour| ratios.iter().any(|(_, ratio)| colour(ratio) == *paint);
-    let legend: Vec<(String, Colour)> =
-        legend.filter(|(paint, _)| is_there(paint)).map(|(paint, name)| (name.to_owned(), paint)).collect();
-    let has_bounds = ratios.iter().any(|(_, ratio)| ratio.certainty != Certainty::Exact);
-    let group = |(name, ratio): &(String, QueryRatio)| {
-        let shown = format!("{} {}", said::ratio(ratio), said::bounds(ratio));
-        let bar = Bar {
-            parts: vec![(ratio.value, colour(ratio))],
-            interval: ratio.interval,
-            shown: shown.trim_end().to_owned(),
-            bound: ratio.certainty.into(),
-            ..Bar::default()
+    let row = |(name, ratio): &(String, QueryRatio)| {
+        let verdict = match ratio.verdict() {
+            Verdict::Slower => EffectVerdict::Worse,
+            Verdict::Faster | Verdict::NotSlower => EffectVerdict::Better,
+            Verdict::Inconclusive => EffectVerdict::Inconclusive,
+            Verdict::NotJudged => EffectVerdict::NotJudged,
         };
-        BarGroup { name: name.clone(), bars: vec![bar] }
-    };
-    let axis = Axis::new("ratio", Quantity::Number);
-    let one = Threshold { value: 1.0, label: String::new() };
-    let plot = Plot::Bars {
-        axis: Axis { ends: Some(ends(&ratios)), ..axis.logarithmic(true).with_thresholds(vec![one]) },
-        groups: ratios.iter().map(group).collect(),
-        legend,
+        let shown = format!("{} {}", said::ratio(ratio), said::bounds(ratio)).trim_end().to_owned();
+        let row = ForestRow::new(name.clone(), ratio.value, ratio.interval, verdict);
+        // Durations that are bounds have no change.
+        let change = if ratio.certainty == Certainty::Exact { row.change.clone() } else { String::new() };
+        ForestRow { bound: ratio.certainty.into(), shown, change, ..row }
     };
     let has_intervals = ratios.iter().any(|(_, ratio)| ratio.interval.is_some());
     let intervals = if has_intervals { ", with 95 % intervals" } else { "" };
     let mut caption = format!("sorted, logarithmic{intervals}; above 1 is slower");
-    if has_bounds {
+    if ratios.iter().any(|(_, ratio)| ratio.certainty != Certainty::Exact) {
         caption += "; an arrow is a bound: an execution reached the limit";
     }
-    Some(Chart::new(format!("Duration of each query: {of} ÷ {base}"), caption, plot))
-}
-
-/// The ends of the axis: around 1 and all that is exact. Bounds, which may be far away, stand at the end beyond them.
-fn ends(ratios: &[(String, QueryRatio)]) -> (f64, f64) {
-    const LEAST: f64 = 1.25;
-    const BESIDE: f64 = 1.08;
-    let exact = ratios.iter().filter(|(_, ratio)| ratio.certainty == Certainty::Exact);
-    let values = exact.flat_map(|(_, ratio)| {
-        let (low, high) = ratio.interval.unwrap_or((ratio.value, ratio.value));
-        [ratio.value, low, high]
-    });
-    let values = values.filter(|value| *value > 0.0 && value.is_finite());
-    let (low, high) =
-        values.fold((1.0 / LEAST, LEAST), |(low, high), value| (low.min(value), high.max(value)));
-    (low / BESIDE, high * BESIDE)
+    let title = format!("Duration of each query: {of} ÷ {base}");
+    let rows = ratios.iter().map(row).collect();
+    Some(Block::forest(Forest { title, caption, rows, tolerance: None, words }))
 }
 
 impl From<Certainty> for Bound {

@@ -3,10 +3,10 @@
 
 use results::{LimitedBy, Record};
 
-use super::difference::{ComparedRun, DifferenceVerdict, QUANTILES, Told, comparison};
+use super::difference::{self, ComparedRun, DifferenceVerdict, QUANTILES, Told, comparison};
 use super::{
-    Run, actions, brief, environment, errors, goals, latencies, letter, load, outages, pooler, ranks,
-    relations, rules, server, settings, verification, warnings,
+    Run, actions, brief, environment, errors, goals, latencies, letter, load, load_curve, outages, pooler,
+    ranks, relations, rules, server, settings, verification, warnings,
 };
 use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone};
@@ -15,6 +15,7 @@ use crate::figures::{
 };
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{enumerate, escaped_line};
+use crate::ratios;
 use crate::wording;
 
 /// Runs that are described one by one on a page of several.
@@ -256,29 +257,31 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     let documents =
         |id, title: &str, link, blocks| Section::new(id, title, link, Audience::Documents, blocks);
     let name = |run: &ComparedRun| format!("{} ({}): {}", run.letter, run.name, run.description);
-    let mut sections =
-        vec![terminal("names", "", vec![Block::List(Tone::Plain, compared.iter().map(name).collect())])];
+    let names = vec![Block::List(Tone::Plain, compared.iter().map(name).collect())];
+    let (answer, told) = answer(&compared);
+    let picture = || difference::forest(&compared).map(Block::forest);
+    let curve = || load_curve::chart(runs).map(Block::chart);
+    let mut sections = vec![
+        terminal("answer", "", answer.iter().cloned().chain(picture()).collect()),
+        terminal("names", "", names),
+    ];
     if let Some((first, others)) = compared.split_first() {
         sections.extend(others.iter().map(|run| terminal("pair", "", vec![Block::Table(pair(first, run))])));
     }
-    let sentences: Vec<(DifferenceVerdict, String)> = compared.iter().flat_map(sentences).collect();
-    let told = sentences.iter().map(|(_, sentence)| sentence.clone()).collect();
     let RunCharts { over_time, percentiles, damaged_histograms } = RunCharts::new(runs);
     let warnings = warnings::of_runs(runs, &damaged_histograms);
     let rules_title = runs.first().map_or(String::new(), |first| rules::title(first.record));
     let rules = rules::side_by_side(runs);
-    sections.push(terminal("differences", "", vec![Block::List(Tone::Plain, told)]));
+    sections.push(terminal("differences", "", vec![Block::List(Tone::Plain, told.clone())]));
     sections.push(terminal("terminal-warnings", "", warnings.clone()));
     sections.push(terminal("terminal-rules", &rules_title, rules.clone()));
     sections.push(terminal("differing", "differing load and settings", settings::of_terminal(runs)));
-    let mut top: Vec<Block> = sentences
-        .into_iter()
-        .take(2 * SENTENCES_MAX)
-        .map(|(verdict, sentence)| Block::Paragraph(tone(verdict), sentence))
-        .collect();
+    let mut top: Vec<Block> = answer.into_iter().chain(picture()).chain(curve()).collect();
+    if !told.is_empty() {
+        top.push(Block::List(Tone::Plain, told.into_iter().take(2 * SENTENCES_MAX).collect()));
+    }
     top.push(Block::quiet(
-        "Differences are relative to A. The 95 % intervals include the variation within the runs, but not the variation \
-         from run to run: repeat both runs to see that.",
+        "The intervals do not include the variation from run to run: repeat both runs to see that.",
     ));
     top.push(Block::Table(table(&compared)));
     let commands = latencies::commands_side_by_side(runs).into_iter().collect();
@@ -297,10 +300,49 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.retain(|section| !section.blocks.is_empty());
     Document {
         banners: warnings::banners_of_runs(runs),
-        title: format!("{} runs side by side", runs.len()),
+        title: side_by_side_title(&compared),
         subtitle: String::new(),
         sections,
     }
+}
+
+/// What differs, by the names of the runs.
+fn side_by_side_title(compared: &[ComparedRun]) -> String {
+    match compared {
+        [a, b] => format!("{} against {}", a.short, b.short),
+        several => format!("{} runs side by side", several.len()),
+    }
+}
+
+/// The answer in a sentence, and the other sentences.
+fn answer(compared: &[ComparedRun]) -> (Option<Block>, Vec<String>) {
+    let mut sentences: Vec<(DifferenceVerdict, String)> = compared.iter().flat_map(sentences).collect();
+    if let [_, _] = compared {
+        let first = (!sentences.is_empty()).then(|| sentences.remove(0));
+        let first = first.map(|(verdict, sentence)| Block::Paragraph(tone(verdict), sentence));
+        return (first, sentences.into_iter().map(|(_, sentence)| sentence).collect());
+    }
+    let is_judged = |run: &&ComparedRun| {
+        run.tps_difference.as_ref().is_some_and(|told| told.verdict != DifferenceVerdict::Unknown)
+    };
+    let best = compared.iter().skip(1).filter(is_judged).max_by(|a, b| a.tps.total_cmp(&b.tps));
+    let best = best.zip(compared.first()).map(|(best, first)| {
+        let told = best.tps_difference.as_ref();
+        match told.filter(|told| told.verdict == DifferenceVerdict::Better) {
+            Some(told) => {
+                let ratio = told.ratio.map_or(String::new(), |ratio| ratios::ratio(ratio, told.bounds));
+                format!(
+                    "Highest throughput: {} with {} tps, {ratio} of {}.",
+                    best.short,
+                    rate(best.tps),
+                    first.short
+                )
+            }
+            None => format!("No run has a higher throughput than {}, {} tps.", first.short, rate(first.tps)),
+        }
+    });
+    let best = best.map(|sentence| Block::Paragraph(Tone::Strong, sentence));
+    (best, sentences.into_iter().map(|(_, sentence)| sentence).collect())
 }
 
 fn sentences(run: &ComparedRun) -> Vec<(DifferenceVerdict, String)> {
@@ -312,7 +354,7 @@ fn tone(verdict: DifferenceVerdict) -> Tone {
     match verdict {
         DifferenceVerdict::Better => Tone::Good,
         DifferenceVerdict::Worse => Tone::Bad,
-        DifferenceVerdict::CannotTell | DifferenceVerdict::Unknown => Tone::Plain,
+        DifferenceVerdict::CannotTell | DifferenceVerdict::Unknown => Tone::Strong,
     }
 }
 
@@ -352,8 +394,8 @@ fn pair(first: &ComparedRun, other: &ComparedRun) -> Table {
         Column::text(""),
         Column::figures(&*first.letter),
         Column::figures(&*other.letter),
-        Column::figures("difference"),
-        Column::text("95 %"),
+        Column::figures("ratio"),
+        Column::text(format!("95{TIE}% interval")),
     ];
     Table { columns, rows, ..Table::default() }
 }

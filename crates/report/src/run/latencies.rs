@@ -3,7 +3,6 @@
 
 use results::{CommandSummary, Latency, Record, ScriptSummary};
 
-use super::difference::signed_percent;
 use super::{Run, letter};
 use crate::document::{Block, Cell, Column, Table};
 use crate::figures::{count, counted};
@@ -189,7 +188,7 @@ pub(super) fn commands_side_by_side(runs: &[Run<'_>]) -> Option<Block> {
         let mut cells =
             vec![Cell::code(escaped_line(&command.text)), Cell::figure(Quantity::Microseconds, means[0])];
         for mean in &means[1..] {
-            let change = signed_percent((mean - means[0]) / means[0]);
+            let change = crate::ratios::value(mean / means[0], None);
             cells.extend([Cell::figure(Quantity::Microseconds, *mean), Cell::text(change)]);
         }
         Some(cells)

@@ -11,6 +11,7 @@ mod goals;
 mod kcache;
 mod latencies;
 mod load;
+mod load_curve;
 mod outages;
 mod pooler;
 mod ranks;

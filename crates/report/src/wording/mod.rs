@@ -15,7 +15,8 @@ mod warnings;
 pub(crate) use ceilings::{ceiling, ceiling_name};
 pub(crate) use comparison::{comparison_in_short, comparison_note, notes_of_method};
 pub(crate) use effects::{
-    effect, effect_range, effects_answer, effects_notes, factor_name, interaction, other_interactions,
+    effects_answer, effects_details, effects_notes, factor_name, interaction, not_measurable,
+    other_interactions,
 };
 pub(crate) use goals::{
     Measurement, goal, goals, goals_in_short, interval as goal_interval, method as method_of_goals, stopped,
