@@ -35,7 +35,13 @@ fn who_does_twenty_times_the_work_is_worse_and_the_other_is_better() {
     bench.file("rows.sql", ROWS);
     // Lines are broken where the terminal ends.
     let out = bench.run(on_shared("variables.rows=1000,20000", "5min")).exits(5);
-    assert!(out.stdout.starts_with("variables.rows: 1000 (A) against 20000 (B)\n  20000 is slower than 1000 by a factor of "), "{}", out.stdout);
+    assert!(
+        out.stdout.starts_with(
+            "variables.rows: 1000 (A) against 20000 (B)\n  20000 is slower than 1000 by a factor of "
+        ),
+        "{}",
+        out.stdout
+    );
     for words in ["─■", "worse than the tolerance of 2"] {
         assert!(told(&out.stdout).contains(words), "{}", out.stdout);
     }

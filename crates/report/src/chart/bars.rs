@@ -22,16 +22,20 @@ pub(super) struct Row {
 
 /// The scale of all bars of a chart.
 pub(super) fn scale(axis: &Axis, groups: &[BarGroup], width: f32) -> Scale {
+    // Intervals that are much wider than the values end in an arrow.
+    const BEYOND: f64 = 2.5;
+    const DECADES_BEYOND: f64 = 10.0;
     let bars = || groups.iter().flat_map(|group| &group.bars);
-    let values = bars().flat_map(|bar| {
-        let (low, high) = bar.interval.unwrap_or((bar.sum(), bar.sum()));
-        [bar.sum(), low, high]
-    });
+    let extent = |values: &mut dyn Iterator<Item = f64>| {
+        let shown = values.filter(|value| value.is_finite() && (*value > 0.0 || !axis.is_logarithmic));
+        shown.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)))
+    };
     let thresholds = axis.thresholds.iter().map(|threshold| threshold.value);
-    let values = values.chain(thresholds);
-    let shown = values.filter(|value| value.is_finite() && (*value > 0.0 || !axis.is_logarithmic));
-    let (low, high) =
-        shown.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+    let (low, high) = extent(&mut bars().map(Bar::sum).chain(thresholds));
+    let intervals = bars().filter_map(|bar| bar.interval).flat_map(|(low, high)| [low, high]);
+    let (least, most) = extent(&mut { intervals });
+    let ceiling = high * if axis.is_logarithmic { DECADES_BEYOND } else { BEYOND };
+    let (low, high) = (low.min(least.max(low / DECADES_BEYOND)), high.max(most.min(ceiling)));
     let ends = axis.ends.unwrap_or(match axis.is_logarithmic {
         true => (low / 1.3, high * 1.05),
         false => (0.0, high * 1.01),
@@ -46,10 +50,10 @@ const CHARACTER: f32 = 6.6;
 const NARROWEST: f32 = 430.0;
 const NAME_SIZE: f32 = 11.0;
 
-/// The axis below bars with thresholds: round values, and lines up to the last bar.
+/// The axis below bars with thresholds or a logarithmic axis: round values.
 pub(super) fn axis_row(axis: &Axis, scale: &Scale, width: f32) -> Option<Row> {
     const BETWEEN: f32 = 14.0;
-    if axis.thresholds.is_empty() {
+    if axis.thresholds.is_empty() && !axis.is_logarithmic {
         return None;
     }
     // Thresholds have their words, whatever else has.
@@ -99,7 +103,8 @@ pub(super) fn row(bar: &Bar, axis: &Axis, scale: &Scale, width: f32) -> Row {
     if is_logarithmic {
         shapes.push(line(0.0, width, Paint::Grid, 1.0));
     } else {
-        let opacity = if bar.parts.len() > 1 { 0.85 } else { 0.72 };
+        // Names stand in the parts of a bar, whose colours have the contrast for that.
+        let opacity = if bar.parts.len() > 1 { 1.0 } else { 0.72 };
         let mut sum = 0.0;
         for (value, colour) in bar.parts.iter().filter(|(value, _)| value.is_finite()) {
             let x = at(sum);

@@ -8,6 +8,8 @@ pub(super) struct Item {
     pub(super) name: String,
     pub(super) colour: Colour,
     pub(super) kind: Kind,
+    /// The number of its series, which the page can switch.
+    pub(super) series: Option<usize>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -24,16 +26,17 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
     let mut signs: Vec<Sign> = Vec::new();
     match &chart.plot {
         Plot::Lines { y, series, bands, .. } => {
-            let named = series.iter().filter(|series| !series.label.is_empty());
-            items.extend(named.map(|series| Item {
+            let named = series.iter().enumerate().filter(|(_, series)| !series.label.is_empty());
+            items.extend(named.map(|(number, series)| Item {
                 name: series.label.clone(),
                 colour: series.colour,
                 kind: match series.is_dashed {
                     true => Kind::Dashed,
-                    false if series.has_no_line => Kind::Form(series.form),
+                    false if series.has_no_line || series.has_dots => Kind::Form(series.form),
                     false if series.has_band => Kind::Band,
                     false => Kind::Solid,
                 },
+                series: Some(number),
             }));
             add_thresholds(&mut items, y);
             add_bands(&mut items, bands);
@@ -48,6 +51,7 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
                 name: name.clone(),
                 colour: *colour,
                 kind: if axis.is_logarithmic { Kind::Form(form_of(groups, *colour)) } else { Kind::Solid },
+                series: None,
             };
             items.extend(legend.iter().map(item));
             signs.extend(groups.iter().flat_map(|group| &group.bars).flat_map(|bar| &bar.signs));
@@ -58,6 +62,7 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
         name: sign.meaning().to_owned(),
         colour: Colour::Quiet,
         kind: Kind::Sign(sign),
+        series: None,
     }));
     items
 }
@@ -70,17 +75,19 @@ fn form_of(groups: &[BarGroup], colour: Colour) -> Form {
 }
 
 fn add_thresholds(items: &mut Vec<Item>, y: &Axis) {
-    items.extend(y.thresholds.iter().map(|threshold| Item {
+    let named = y.thresholds.iter().filter(|threshold| !threshold.label.is_empty());
+    items.extend(named.map(|threshold| Item {
         name: threshold.label.clone(),
         colour: Colour::Bad,
         kind: Kind::Dashed,
+        series: None,
     }));
 }
 
 /// A kind of event once.
 fn add_bands(items: &mut Vec<Item>, bands: &[Band]) {
-    for band in bands.iter().filter(|band| band.is_in_legend) {
-        let item = Item { name: band.kind.clone(), colour: band.colour, kind: Kind::Band };
+    for band in bands.iter().filter(|band| band.has_words) {
+        let item = Item { name: band.kind.clone(), colour: band.colour, kind: Kind::Band, series: None };
         if !items.contains(&item) {
             items.push(item);
         }

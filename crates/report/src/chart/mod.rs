@@ -3,7 +3,9 @@
 
 mod bars;
 mod colour;
+mod gutter;
 mod legend;
+mod lines;
 mod page;
 mod picture;
 mod plot;
@@ -40,6 +42,8 @@ pub(crate) struct Chart {
 /// A chart among alternatives.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
+    /// What the reader chooses, such as `percentile`.
+    pub(crate) of: &'static str,
     /// Such as `p95`.
     pub(crate) name: &'static str,
     /// Whether it is the first of them, which the page shows at first, and pictures show alone.
@@ -71,6 +75,8 @@ pub(crate) struct Axis {
     pub(crate) is_logarithmic: bool,
     /// Marks with names of their own, such as percentiles or the levels of a factor; round values otherwise.
     pub(crate) marks: Vec<(f64, String)>,
+    /// Names of positions that are read out at the pointer, and have no mark.
+    pub(crate) names: Vec<(f64, String)>,
     /// The ends, if they do not follow from the points: several charts then share a scale.
     pub(crate) ends: Option<(f64, f64)>,
     /// Of a vertical axis, and of that of bars: values that are marked across the plot.
@@ -105,6 +111,8 @@ pub(crate) struct Series {
     /// Of its dots.
     pub(crate) form: Form,
     pub(crate) points: Vec<Point>,
+    /// Words that stand at some points, each with the point's number.
+    pub(crate) words: Vec<(usize, String)>,
 }
 
 /// A point of a series; the line has a gap where `y` is not a number.
@@ -134,13 +142,14 @@ pub(crate) enum Form {
     #[default]
     Dot,
     Square,
+    Triangle,
     /// A dot that is not filled.
     Ring,
     /// A rhombus that is not filled.
     Diamond,
 }
 
-/// A period that is marked behind the series.
+/// A period that is marked in a gutter above the plot, one row for each kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Band {
     pub(crate) colour: Colour,
@@ -150,10 +159,10 @@ pub(crate) struct Band {
     pub(crate) start: f64,
     /// `None` if it had not ended.
     pub(crate) end: Option<f64>,
-    /// A strip at the upper edge only: it may be there most of the time, and must hide nothing.
-    pub(crate) is_strip: bool,
-    /// Of charts below each other that mark the same events, the first has them in its legend.
-    pub(crate) is_in_legend: bool,
+    /// Whether the plot behind the series is tinted, too.
+    pub(crate) is_shaded: bool,
+    /// Of charts below each other that mark the same events, the first has their words, and has them in its legend.
+    pub(crate) has_words: bool,
 }
 
 /// Counts in columns of time and rows of values.
@@ -236,6 +245,7 @@ impl Axis {
             suffix: "",
             is_logarithmic: false,
             marks: Vec::new(),
+            names: Vec::new(),
             ends: None,
             thresholds: Vec::new(),
             band: None,
@@ -275,9 +285,18 @@ impl Series {
             is_filled: false,
             has_no_line: false,
             has_band: false,
-            form: Form::Dot,
+            form: Form::of(colour),
             points,
+            words: Vec::new(),
         }
+    }
+}
+
+impl Form {
+    /// Series of different colours have different forms, as far as there are.
+    fn of(colour: Colour) -> Form {
+        const FORMS: [Form; 5] = [Form::Dot, Form::Square, Form::Triangle, Form::Diamond, Form::Ring];
+        if let Colour::Run(number) = colour { FORMS[number % FORMS.len()] } else { Form::Dot }
     }
 }
 
@@ -289,6 +308,6 @@ impl Point {
 
 /// The highest point of series that are stacked.
 pub(crate) fn stacked_max(series: &[Series]) -> f64 {
-    let top = plot::stacked(series);
+    let top = lines::stacked(series);
     top.iter().flat_map(|series| &series.points).map(|point| point.y).fold(0.0, f64::max)
 }

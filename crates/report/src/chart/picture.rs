@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use super::bars;
 use super::colour::Paint;
 use super::legend;
+use super::lines::sign_shapes;
 use super::plot::{self, AXIS_HEIGHT, AXIS_NAME_HEIGHT};
 use super::png::{Fonts, PngError};
 use super::shapes::{Anchor, Shape, Sheet, point};
@@ -238,6 +239,9 @@ impl Pen {
             (Plot::Bars { axis, groups, .. }, _) => self.bars(axis, groups),
             (Plot::Lines { x, .. } | Plot::Heat { x, .. }, Some(drawn)) => {
                 let top = self.top;
+                self.shapes.extend(drawn.gutter.shapes.into_iter().map(|shape| shape.moved(LEFT, top)));
+                self.top += drawn.gutter.height;
+                let top = self.top;
                 self.shapes.extend(drawn.shapes.into_iter().map(|shape| shape.moved(LEFT, top)));
                 let name_height = if x.name.is_empty() { 0.0 } else { AXIS_NAME_HEIGHT };
                 self.top += drawn.height + AXIS_HEIGHT + name_height;
@@ -285,12 +289,12 @@ impl Pen {
                 let points = vec![(x, y + 3.5), (x + 11.0, y + 3.5)];
                 self.shapes.push(Shape::Line { points, paint, width: 2.0, is_dashed: true });
             }
-            legend::Kind::Band => self.shapes.extend([rectangle(7.0, 0.2), rectangle(2.0, 1.0)]),
+            legend::Kind::Band => self.shapes.push(rectangle(4.0, 1.0).moved(0.0, 1.5)),
             legend::Kind::Form(form) => {
                 self.shapes.push(point(form, x + 6.0, y + 3.5, 3.6, paint));
             }
             legend::Kind::Sign(sign) => {
-                self.shapes.extend(plot::sign_shapes(&[sign], (x + 6.0, 0.0), y + 3.0, paint, 0.5));
+                self.shapes.extend(sign_shapes(&[sign], (x + 6.0, 0.0), y + 3.0, paint, 0.5));
             }
         }
         self.text(x + 16.0, 0.0, Anchor::Start, (12.0, false, QUIET), &item.name);
@@ -328,7 +332,7 @@ impl Pen {
                 self.text(RIGHT, 12.0, Anchor::End, style, &shown);
                 let (x, y) = (RIGHT - figure_width - 12.0, top + row.height / 2.0);
                 let colour = bar.parts.first().map_or(Colour::Quiet, |(_, colour)| *colour);
-                self.shapes.extend(plot::sign_shapes(&bar.signs, (x, 0.0), y, Paint::Of(colour), 1.0));
+                self.shapes.extend(sign_shapes(&bar.signs, (x, 0.0), y, Paint::Of(colour), 1.0));
                 self.top += row.height + BAR_SPACE;
             }
             self.top += if is_grouped { GROUP_SPACE } else { 0.0 };

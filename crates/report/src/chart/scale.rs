@@ -12,6 +12,15 @@ pub(crate) struct Scale {
     logarithmic: bool,
 }
 
+/// The place of a plot's values: both axes, and the size of the plot in pixels.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(super) struct Frame {
+    pub(super) x: Scale,
+    pub(super) y: Scale,
+    pub(super) width: f32,
+    pub(super) height: f32,
+}
+
 impl Scale {
     /// From the ends of an axis to pixels.
     pub(super) fn new(is_logarithmic: bool, (low, high): (f64, f64), (from, to): (f32, f32)) -> Scale {
@@ -46,8 +55,8 @@ impl Scale {
         self.from + (self.to - self.from) * share as f32
     }
 
-    /// Round values, about `most` of them: steps of 1, 2 or 5; of a logarithmic scale the decades, and 2 and 5 between
-    /// them where there is room.
+    /// Round values, about `most` of them: steps of 1, 2 or 5; of a logarithmic scale 1, 2 and 5 of each decade, or the
+    /// decades alone where there is no room.
     pub(crate) fn ticks(&self, most: usize) -> Vec<f64> {
         if self.logarithmic { self.logarithmic_ticks() } else { self.linear_ticks(most) }
     }
@@ -83,11 +92,16 @@ impl Scale {
     }
 
     fn logarithmic_ticks(&self) -> Vec<f64> {
+        // Between 1, 2, 5 and 10 there are three tenths of a decade, which have room for a word.
+        const DECADE_MIN: f32 = 42.0;
         let decades = (self.high / self.low).log10();
+        // At most some thousand pixels.
+        #[allow(clippy::cast_possible_truncation)]
+        let decade = (self.to - self.from).abs() / (decades as f32).max(1e-3);
         let steps: &[f64] = match decades {
-            wide if wide > 2.5 => &[1.0],
-            medium if medium > 0.8 => &[1.0, 2.0, 5.0],
-            _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+            few if few <= 0.8 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+            _ if decade >= DECADE_MIN => &[1.0, 2.0, 5.0],
+            _ => &[1.0],
         };
         let first = self.low.log10().floor();
         let decade = |number: u32| 10f64.powf(first + f64::from(number));
@@ -112,10 +126,9 @@ mod tests {
     fn ticks_are_round_and_few() {
         assert_eq!(Scale::linear(0.0, 2_600.0, 0.0, 1.0).ticks(5), [0.0, 1_000.0, 2_000.0]);
         assert_eq!(Scale::linear(0.0, 60.0, 0.0, 1.0).ticks(6), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
-        assert_eq!(
-            Scale::logarithmic(90.0, 2_100.0, 0.0, 1.0).ticks(5),
-            [100.0, 200.0, 500.0, 1_000.0, 2_000.0]
-        );
+        let ticks = |pixels| Scale::logarithmic(90.0, 2_100.0, 0.0, pixels).ticks(5);
+        assert_eq!(ticks(200.0), [100.0, 200.0, 500.0, 1_000.0, 2_000.0]);
+        assert_eq!(ticks(20.0), [100.0, 1_000.0]);
     }
 
     #[test]

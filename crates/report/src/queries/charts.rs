@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::classes::{self, class_of};
 use super::comparison::{Certainty, Compared, ComparedSet, QueryRatio, Verdict};
 use super::said;
-use crate::chart::{Axis, Bar, BarGroup, Bound, Chart, Colour, Plot, Point, Series, Threshold};
+use crate::chart::{Axis, Bar, BarGroup, Bound, Chart, Choice, Colour, Plot, Point, Series, Threshold};
 use crate::document::{Block, Tone};
 use crate::figures::counted;
 use crate::forest::{EffectVerdict, Forest, ForestRow};
@@ -17,18 +17,21 @@ const COLOURED_MAX: usize = 7;
 /// Shades of the others, in turns.
 const OTHERS: [Colour; 2] = [Colour::Wait("other", 1), Colour::Wait("other", 2)];
 
+/// Queries with a row of their own; more are dots beside each other.
+const DOTS_MAX: usize = 100;
+
 /// Rows of ratios that a page shows without being asked.
 const ROWS_MAX: usize = 100;
 
 pub(super) fn charts(compared: &Compared<'_>) -> Vec<Block> {
-    let is_large = compared.names.len() > classes::ROWS_MAX;
-    let chart = match compared.sets.as_slice() {
-        [] => None,
-        [only] if is_large => sorted_durations(compared, only),
+    let is_large = compared.names.len() > DOTS_MAX;
+    let charts: Vec<Chart> = match compared.sets.as_slice() {
+        [] => Vec::new(),
+        [only] if is_large => sorted_durations(compared, only).into_iter().collect(),
         [only] => of_one(compared, only),
-        _ => stacked(compared),
+        _ => stacked(compared).into_iter().collect(),
     };
-    let mut blocks: Vec<Block> = chart.map(Block::chart).into_iter().collect();
+    let mut blocks: Vec<Block> = charts.into_iter().map(Block::chart).collect();
     blocks.extend(ratio_charts(compared));
     if blocks.is_empty() {
         return vec![Block::Paragraph(Tone::Plain, "There are no figures to draw.".to_owned())];
@@ -57,36 +60,43 @@ fn ratio_charts(compared: &Compared<'_>) -> Vec<Block> {
 /// Points of a line: more would not be seen.
 const POINTS_MAX: usize = 500;
 
-/// Sorted values as a line over the share of the queries.
-fn sorted_line(values: &[f64], y: Axis) -> Plot {
-    let last = values.len().saturating_sub(1);
-    let points = values.len().min(POINTS_MAX);
-    let point = |number: usize| {
-        let at = if points > 1 { number * last / (points - 1) } else { 0 };
-        Point::new(at as f64 / last.max(1) as f64, values[at])
-    };
-    let series = vec![Series::new("", Colour::Run(0), (0..points).map(point).collect())];
-    let x = Axis::new("share of the queries", Quantity::Share).with_ends(0.0, 1.0);
-    Plot::lines(x, y.logarithmic(true), series)
+/// A query's name, its value, and the 95 % interval of that.
+type Named = (String, f64, Option<(f64, f64)>);
+
+/// Sorted values as dots beside each other; of many, every so many-th.
+fn sorted_dots(values: &[Named], y: Axis) -> Plot {
+    let every = values.len().div_ceil(POINTS_MAX).max(1);
+    let shown = || values.iter().enumerate().step_by(every).map(|(at, named)| ((at + 1) as f64, named));
+    let point = |(x, (_, y, interval)): (f64, &Named)| Point { interval: *interval, ..Point::new(x, *y) };
+    let points = shown().map(point).collect();
+    let series = Series { has_dots: true, has_no_line: true, ..Series::new("", Colour::Run(0), points) };
+    let names = shown().map(|(x, (name, ..))| (x, name.clone())).collect();
+    let x = Axis { names, ..Axis::new("query", Quantity::Count) };
+    Plot::lines(x, y.logarithmic(true), vec![series])
 }
 
 /// The durations of many queries.
 fn sorted_durations(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Option<Chart> {
-    let mean = |query: &super::QueryFigures| Some(compared.durations(query)?.us.mean);
-    let mut means: Vec<f64> =
-        set.figures.queries.iter().filter_map(mean).filter(|mean| *mean > 0.0).collect();
-    means.sort_by(f64::total_cmp);
-    let plot = sorted_line(&means, Axis::new("duration", Quantity::Microseconds));
-    (!means.is_empty()).then(|| Chart::new("Duration of each query", "sorted, logarithmic", plot))
+    let named = |query: &super::QueryFigures| {
+        let durations = compared.durations(query)?;
+        Some((query.name.clone(), durations.us.mean, durations.interval()))
+    };
+    let mut all: Vec<Named> =
+        set.figures.queries.iter().filter_map(named).filter(|(_, mean, _)| *mean > 0.0).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let plot = sorted_dots(&all, Axis::new("duration", Quantity::Microseconds));
+    let caption = "a dot for each query, sorted, logarithmic";
+    (!all.is_empty()).then(|| Chart::new("Duration of each query", caption, plot))
 }
 
 /// The ratios of many queries, the greatest first.
 fn sorted_ratios(of: &str, base: &str, ratios: &[(String, QueryRatio)]) -> Chart {
-    let values: Vec<f64> = ratios.iter().map(|(_, ratio)| ratio.value).collect();
+    let named = |(name, ratio): &(String, QueryRatio)| (name.clone(), ratio.value, ratio.interval);
+    let values: Vec<Named> = ratios.iter().map(named).collect();
     let one = Threshold { value: 1.0, label: String::new() };
-    let plot = sorted_line(&values, Axis::new("ratio", Quantity::Number).with_thresholds(vec![one]));
+    let plot = sorted_dots(&values, Axis::new("ratio", Quantity::Number).with_thresholds(vec![one]));
     let is_bound = |(_, ratio): &&(String, QueryRatio)| ratio.certainty != Certainty::Exact;
-    let mut caption = "sorted, logarithmic; above 1 is slower".to_owned();
+    let mut caption = "a dot for each query, sorted, logarithmic; above 1 is slower".to_owned();
     if let bounds @ 1.. = ratios.iter().filter(is_bound).count() {
         let bounds = counted(bounds as u64, "ratio is a bound", "ratios are bounds");
         caption += &format!("; {bounds}: an execution reached the limit");
@@ -94,8 +104,8 @@ fn sorted_ratios(of: &str, base: &str, ratios: &[(String, QueryRatio)]) -> Chart
     Chart::new(format!("Duration of each query: {of} ÷ {base}"), caption, plot)
 }
 
-/// The durations of a single set's queries.
-fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Option<Chart> {
+/// The durations of a single set's queries, on a logarithmic axis: sorted by duration, or in the order of the set.
+fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Vec<Chart> {
     let mut has_limited = false;
     let mut group = |query: &super::QueryFigures| {
         let durations = compared.durations(query)?;
@@ -105,19 +115,32 @@ fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Option<Chart> {
             parts: vec![(mean.value, if mean.is_bound { Colour::Bad } else { Colour::Run(0) })],
             interval: durations.interval(),
             shown: said::duration(mean),
+            bound: if mean.is_bound { Bound::AtLeast } else { Bound::Exact },
             ..Bar::default()
         };
-        Some(BarGroup { name: query.name.clone(), bars: vec![bar] })
+        Some((mean.value, BarGroup { name: query.name.clone(), bars: vec![bar] }))
     };
-    let groups: Vec<BarGroup> = set.figures.queries.iter().filter_map(&mut group).collect();
-    let legend = has_limited.then(|| ("at the limit".to_owned(), Colour::Bad)).into_iter().collect();
-    let plot = Plot::Bars { axis: Axis::new("duration", Quantity::Microseconds), groups, legend };
-    let caption = if compared.is_warm {
+    let in_order: Vec<(f64, BarGroup)> = set.figures.queries.iter().filter_map(&mut group).collect();
+    let legend: Vec<(String, Colour)> =
+        has_limited.then(|| ("at the limit".to_owned(), Colour::Bad)).into_iter().collect();
+    let how = if compared.is_warm {
         "mean of the later executions, with 95 % intervals if there are three"
     } else {
         "of the first execution"
     };
-    (!set.figures.queries.is_empty()).then(|| Chart::new("Duration of each query", caption, plot))
+    if in_order.is_empty() {
+        return Vec::new();
+    }
+    let mut by_duration = in_order.clone();
+    by_duration.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let chart = |groups: Vec<(f64, BarGroup)>, name: &'static str, is_first: bool| {
+        let axis = Axis::new("duration", Quantity::Microseconds).logarithmic(true);
+        let groups = groups.into_iter().map(|(_, group)| group).collect();
+        let plot = Plot::Bars { axis, groups, legend: legend.clone() };
+        let choice = Some(Choice { of: "sorted by", name, is_first });
+        Chart { choice, ..Chart::new("Duration of each query", format!("{how}, logarithmic"), plot) }
+    };
+    vec![chart(by_duration, "duration", true), chart(in_order, "number", false)]
 }
 
 /// Colours of the parts of stacked bars, given the sum of each part over all bars, and the legend.

@@ -55,7 +55,7 @@ fn one(run: Run<'_>) -> Document {
         documents("errors", "Errors", "Errors", errors::blocks(record)),
         documents("verification", "Verification", "Verification", verification::blocks(record)),
         documents("warnings", warnings_title, "", warnings),
-        documents("over-time", "Over time", "Over time", charts(over_time)),
+        documents("over-time", "Over time", "Over time", over_time),
         documents("actions", "Actions", "Actions", actions::blocks(record)),
         documents("outages", "Outages", "Outages", outages::blocks(record)),
         documents("latency", "Latency", "Latency", latency_blocks(record, percentiles)),
@@ -290,7 +290,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.extend([
         documents("comparison", "", "", top),
         documents("warnings", warnings_title, "", warnings),
-        documents("over-time", "Over time", "Over time", charts(over_time)),
+        documents("over-time", "Over time", "Over time", over_time),
         documents("latency", "Latency", "Latency", charts(percentiles.into_iter().collect())),
         documents("commands", "Commands", "Commands", commands),
         documents("rules", &rules_title, "Rules", rules),

@@ -10,6 +10,7 @@ mod experiment;
 mod formats;
 pub mod forms;
 mod html;
+mod keyboard;
 mod manual;
 mod outages;
 mod queries;
