@@ -285,7 +285,9 @@ fn runs_side_by_side_show_what_was_skipped_and_late() {
 
 #[test]
 fn a_stall_is_in_all_formats_and_marked_in_the_charts() {
-    let mut record = short();
+    // Charts over time need ten points.
+    let longer = || example::full(&Example { seconds: 20, ..Example::default() });
+    let mut record = longer();
     let stall = Stall { start_s: 1.5, end_s: 3.25 };
     record.summary.stalls =
         Some(Stalls { threshold_us: 40_000.0, count: 1, total_s: 1.75, longest: vec![stall] });
@@ -313,7 +315,7 @@ fn a_stall_is_in_all_formats_and_marked_in_the_charts() {
         let document = pgmeter_report::document(&[Run { name: "a run", record }]);
         pgmeter_report::svg(&document).matches("b3261e").count()
     };
-    assert!(marks(&record) > marks(&short()), "no mark in the picture");
+    assert!(marks(&record) > marks(&longer()), "no mark in the picture");
     assert!(pgmeter_report::trial_line(&record).ends_with(", stalled for 1.75 s"));
 }
 

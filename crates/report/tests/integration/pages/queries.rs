@@ -235,17 +235,24 @@ fn the_figures_of_a_query_are_the_same_in_all_formats() {
     assert!(csv.lines().count() == 23 && csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
 }
 
+/// A page without the values that its charts tell at the pointer.
+fn without_values(page: &str) -> String {
+    let mut parts = page.split("<script type=\"application/json\">");
+    let first = parts.next().unwrap_or_default().to_owned();
+    first + &parts.filter_map(|part| part.split_once("</script>")).map(|(_, rest)| rest).collect::<String>()
+}
+
 #[test]
 fn many_queries_have_a_row_for_each_class_and_the_extremes_alone() {
     let one = [named("queries 1", many(1))];
     let two = [named("queries 1", many(1)), named("queries 2", many(3))];
-    for text in read_by_people(&one) {
+    for text in read_by_people(&one).iter().map(|text| without_values(text)) {
         for word in ["class", "phrase", "The 15 slowest of 300 queries", "phrase_00300", "phrase_00286"] {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert!(!text.contains("phrase_00285") && !text.contains("and_00200"), "{text}");
     }
-    for text in read_by_people(&two) {
+    for text in read_by_people(&two).iter().map(|text| without_values(text)) {
         for word in ["The 16 of 300 queries with the greatest and the smallest ratios", "×3.00", "×1.00"] {
             assert!(text.contains(word), "{word}: {text}");
         }
