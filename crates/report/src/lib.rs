@@ -19,6 +19,8 @@ mod calibration;
 
 mod self_test;
 
+mod sparkline;
+
 mod store_list;
 
 mod table;
@@ -76,9 +78,10 @@ pub use prose::TextStyle;
 pub use queries::{QueryRun, queries_document, stored_query_sets};
 pub use run::{Run, document, summary, verification};
 pub use self_test::self_test;
+pub use sparkline::sparkline;
 pub use store_list::{counted_entries, removed, store_list};
 pub use subject::Subject;
 pub use tls::tls;
 pub use trial_lines::{steps_line, trial_line};
 pub use values::{OPEN_METRICS_TYPE, OpenMetrics};
-pub use wording::warning_text as warning;
+pub use wording::{wait_name, warning_text as warning};

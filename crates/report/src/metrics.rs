@@ -7,7 +7,8 @@ use results::{
 };
 
 use crate::figures::{
-    TIE, as_asked, asked_latency, asked_seconds, bytes, latency, measured_seconds, number, percent, rate,
+    TIE, as_asked, asked_bytes, asked_latency, asked_seconds, bytes, latency, measured_seconds, number,
+    percent, rate,
 };
 
 /// A figure of a run.
@@ -551,7 +552,7 @@ impl Quantity {
             Quantity::Microseconds => asked_latency(figure),
             Quantity::Seconds => asked_seconds(figure),
             Quantity::Share => percent(figure, 1.0),
-            Quantity::Bytes => without_zeros(&bytes(figure)),
+            Quantity::Bytes => asked_bytes(figure),
             Quantity::Number => without_zeros(&number(figure)),
             Quantity::Percentile => percentile(figure),
         }

@@ -347,7 +347,7 @@ fn a_block_that_fails_is_repeated_once_and_a_second_failure_keeps_the_pairs() {
     execute(refuse);
     execute(terminate);
     let out = run.finish().exits(2).says(&["pgmeter: error: ended early: ", "stored as comparison c1"]);
-    assert!(told(&out.stdout).contains("Note: The comparison ended early"), "{}", out.stdout);
+    assert!(told(&out.stdout).contains("warning: The comparison ended early"), "{}", out.stdout);
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");
     let record = store.comparison(1).expect("it is kept");
     assert_eq!(record.status, ComparisonStatus::EndedEarly);

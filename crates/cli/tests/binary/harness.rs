@@ -74,6 +74,8 @@ impl Bench {
         if let Some(cache) = std::env::var_os("PGMETER_CACHE_DIR") {
             command.env("PGMETER_CACHE_DIR", cache);
         }
+        // The width of reports in a pipe.
+        command.env_remove("COLUMNS");
         command.env("PGMETER_STATE_DIR", self.path().join("state"));
         command.env("XDG_DATA_HOME", self.path().join("data"));
         command

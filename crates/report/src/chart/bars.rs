@@ -55,7 +55,7 @@ pub(super) fn axis_row(axis: &Axis, scale: &Scale, width: f32) -> Option<Row> {
     let thresholds = axis.thresholds.iter().map(|threshold| threshold.value);
     let mut taken: Vec<(f32, f32)> = Vec::new();
     let mut shapes = Vec::new();
-    for value in thresholds.chain(scale.ticks(8)) {
+    for value in thresholds.chain(scale.ticks_of(axis.quantity, 8)) {
         let x = scale.at(value);
         let text = with_ordinary_spaces(&axis.quantity.tick(value));
         let half = text.chars().count() as f32 * CHARACTER / 2.0 + BETWEEN / 2.0;

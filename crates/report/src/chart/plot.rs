@@ -164,7 +164,7 @@ fn width_of(text: &str) -> f32 {
 impl Drawn {
     fn axes(&mut self, x: &Axis, y: &Axis, width: f32) {
         self.x_axis(x, width);
-        for tick in self.y.ticks(if self.height < HEIGHT { 3 } else { 5 }) {
+        for tick in self.y.ticks_of(y.quantity, if self.height < HEIGHT { 3 } else { 5 }) {
             let at = self.y.at(tick);
             self.grid_line((0.0, at), (width, at));
             self.word(-8.0, at + 4.0, Anchor::End, &y.quantity.tick(tick), false);

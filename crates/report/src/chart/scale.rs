@@ -1,6 +1,8 @@
 //! From values to pixels, linearly or by the logarithm, and the round values that an axis shows.
 //! All axes of charts are of this kind.
 
+use crate::metrics::Quantity;
+
 /// One axis.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Scale {
@@ -52,6 +54,11 @@ impl Scale {
         if self.logarithmic { self.logarithmic_ticks() } else { self.linear_ticks(most) }
     }
 
+    /// The round values of an axis of this quantity.
+    pub(crate) fn ticks_of(&self, quantity: Quantity, most: usize) -> Vec<f64> {
+        if quantity == Quantity::Bytes { self.ticks_of_sizes(most) } else { self.ticks(most) }
+    }
+
     /// The ends, and whether it is logarithmic.
     pub(super) fn ends(&self) -> (f64, f64, bool) {
         (self.low, self.high, self.logarithmic)
@@ -66,6 +73,24 @@ impl Scale {
             Some(step) if rough > 10.0 => self.ticks_of_step(step),
             _ => self.ticks(most),
         }
+    }
+
+    /// Round sizes: whole numbers of kB, MB or GB, which are powers of 1024.
+    fn ticks_of_sizes(&self, most: usize) -> Vec<f64> {
+        const STEPS: [f64; 9] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0];
+        const EXPONENTS: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
+        const KILO: f64 = 1024.0;
+        if !self.logarithmic {
+            let rough = ((self.high - self.low) / most.max(1) as f64).max(1.0);
+            let unit = KILO.powf(rough.log(KILO).floor());
+            let step = STEPS.into_iter().map(|step| step * unit).find(|step| *step >= rough);
+            return self.ticks_of_step(step.unwrap_or(unit * KILO));
+        }
+        let doublings = (self.high / self.low).log2();
+        let exponent = EXPONENTS.into_iter().find(|step| doublings / step <= most as f64).unwrap_or(10.0);
+        let first = (self.low.log2() / exponent).ceil();
+        let tick = |number: u32| 2f64.powf((first + f64::from(number)) * exponent);
+        (0..100).map(tick).take_while(|tick| *tick <= self.high * (1.0 + 1e-9)).collect()
     }
 
     fn linear_ticks(&self, most: usize) -> Vec<f64> {
@@ -124,5 +149,17 @@ mod tests {
         assert!(Scale::logarithmic(0.0, 0.0, 0.0, 1.0).at(0.0).is_finite());
         assert!(Scale::linear(f64::NEG_INFINITY, f64::INFINITY, 0.0, 1.0).at(5.0).is_finite());
         assert!(Scale::linear(f64::NAN, f64::NAN, 0.0, 1.0).ticks(5).len() <= 100);
+    }
+
+    #[test]
+    fn sizes_have_round_values_in_powers_of_1024() {
+        let ticks = |scale: Scale| scale.ticks_of(Quantity::Bytes, 5);
+        assert_eq!(ticks(Scale::linear(0.0, 2_600.0, 0.0, 1.0)), [0.0, 1_024.0, 2_048.0]);
+        let in_mb = |ticks: Vec<f64>| ticks.iter().map(|tick| tick / 1_048_576.0).collect::<Vec<_>>();
+        assert_eq!(
+            in_mb(ticks(Scale::linear(0.0, 95.0 * 1_048_576.0, 0.0, 1.0))),
+            [0.0, 20.0, 40.0, 60.0, 80.0]
+        );
+        assert_eq!(in_mb(ticks(Scale::logarithmic(1e6, 1e9, 0.0, 1.0))), [1.0, 4.0, 16.0, 64.0, 256.0]);
     }
 }

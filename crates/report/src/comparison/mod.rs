@@ -18,9 +18,9 @@ pub(crate) use rows::comparison_rows;
 
 use crate::chart::Chart;
 use crate::document::{Audience, Block, Document, Fact, Section, Tone, with_contents};
-use crate::figures::{TIE, decimals_for, fixed, percent};
+use crate::figures::{TIE, counted, decimals_for, fixed, percent};
 use crate::metrics::Quantity;
-use crate::prose::{capitalised, escaped_line};
+use crate::prose::escaped_line;
 
 /// The document of a comparison.
 pub fn comparison(record: &ComparisonRecord) -> Document {
@@ -34,12 +34,13 @@ pub fn comparison(record: &ComparisonRecord) -> Document {
 
 fn of_terminal(record: &ComparisonRecord) -> [Section; 4] {
     let section = |id, blocks| Section::new(id, "", "", Audience::Terminal, blocks);
-    let notes = notes::notes(record).iter().map(|note| format!("Note: {note}")).collect();
+    let mut method = vec![Block::List(Tone::Plain, lines(record))];
+    method.extend(notes::blocks(record));
     [
         section("answer", vec![Block::Paragraph(Tone::Strong, answer::answer(record))]),
         section("figures", figures_of(record)),
         section("goals", goals::blocks(record)),
-        section("method", vec![Block::List(Tone::Plain, lines(record)), Block::List(Tone::Plain, notes)]),
+        section("method", method),
     ]
 }
 
@@ -52,15 +53,15 @@ fn of_page(record: &ComparisonRecord) -> [Section; 7] {
             Tone::Plain
         }
     };
-    let notes: Vec<String> = notes::notes(record).iter().map(|note| capitalised(note)).collect();
-    let warnings = if notes.is_empty() { Vec::new() } else { vec![Block::List(Tone::Caution, notes)] };
+    let warnings = notes::blocks(record);
+    let has_warning = warnings.iter().any(|block| matches!(block, Block::List(Tone::Caution, _)));
     let drawn = |charts: Vec<Chart>| charts.into_iter().map(Block::chart).collect();
     let mut pairs: Vec<Block> = drawn(charts::pairs(record));
     pairs.push(Block::List(Tone::Plain, lines(record)));
     let method = vec![Block::Heading("Method".to_owned()), Block::Facts(method(record))];
     [
         section("verdict", "", "", vec![Block::Banner(tone, answer::answer(record), String::new())]),
-        section("warnings", "Warnings", "", warnings),
+        section("warnings", if has_warning { "Warnings" } else { "Notes" }, "", warnings),
         section("results", "Results", "Results", figures_of(record)),
         section("goals", "Goals", "Goals", goals::blocks(record)),
         section("pairs", "Pairs and noise floor", "Pairs", pairs),
@@ -185,18 +186,31 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
     lines.extend(noise.map(|noise| noise_floor(record, noise)));
     lines.extend(record.finding(method.decisive).and_then(notes::order));
     lines.push(method_line(record));
-    let out = record.finding(method.decisive).map_or((0, 0), |finding| finding.outlying);
-    if out.0 + out.1 > 0 {
-        let what = match method.draws {
-            DrawnAnew::Connections => "sequences of two pairs",
-            DrawnAnew::Servers => "pairs",
-        };
-        lines.push(format!(
-            "Outlying {what}: {} with a much higher figure of B, {} with a much lower one. They hardly affect the change.",
-            out.0, out.1
-        ));
-    }
+    lines.extend(outlying(record));
     lines
+}
+
+/// `In 1 sequence of two pairs, tps of B ÷ A was far higher than in the others. Such exceptions hardly affect the change.`
+fn outlying(record: &ComparisonRecord) -> Option<String> {
+    let method = &record.method;
+    let (above, below) = record.finding(method.decisive)?.outlying;
+    let (one, several) = match method.draws {
+        DrawnAnew::Connections => ("sequence of two pairs", "sequences of two pairs"),
+        DrawnAnew::Servers => ("pair", "pairs"),
+    };
+    let number = |number: usize| counted(number as u64, one, several);
+    let metric = names::short(method.decisive);
+    let told = match (above, below) {
+        (0, 0) => return None,
+        (above, 0) => format!("In {}, {metric} of B ÷ A was far higher than in the others", number(above)),
+        (0, below) => format!("In {}, {metric} of B ÷ A was far lower than in the others", number(below)),
+        (above, below) => format!(
+            "{metric} of B ÷ A was far higher than usual in {}, and far lower in {}",
+            number(above),
+            number(below)
+        ),
+    };
+    Some(format!("{told}. Such exceptions hardly affect the change."))
 }
 
 fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
@@ -235,11 +249,11 @@ fn method_line(record: &ComparisonRecord) -> String {
     };
     let block_s = fixed(method.block_s, 2);
     let blocks = match (method.draws, method.blocks) {
-        (DrawnAnew::Servers, _) | (_, 0 | 1) => format!("blocks of {block_s} s"),
-        (DrawnAnew::Connections, several) => format!("each of {several} blocks of {block_s} s per side"),
+        (DrawnAnew::Servers, _) | (_, 0 | 1) => format!("blocks of {block_s}{TIE}s"),
+        (DrawnAnew::Connections, several) => format!("each of {several} blocks of {block_s}{TIE}s per side"),
     };
     format!(
-        "Measured: {made} of at most {} pairs, {blocks}, {drawn}, in {} s{interrupted}; seed {}.",
+        "Measured: {made} of at most {} pairs, {blocks}, {drawn}, in {}{TIE}s{interrupted}; seed {}.",
         method.pairs_planned,
         fixed(record.elapsed_s, 0),
         method.seed,
@@ -347,14 +361,14 @@ mod tests {
     #[test]
     fn a_metric_that_lacks_pairs_says_of_how_many_it_is_and_why() {
         let (whole, few, none) = ((Some(900.0), Some(2e6)), (Some(90.0), None), (None, None));
-        assert!(!told(&record(&[whole; 3])).contains("Note: "));
+        assert!(!told(&record(&[whole; 3])).contains("note: "));
         let text = told(&record(&[whole, few, few]));
-        let note = "  Note: p99 is of 1 of 3 pairs: the others had a block with fewer than 100 transactions; give --block \
+        let note = "  note: p99 is of 1 of 3 pairs: the others had a block with fewer than 100 transactions; give --block \
                     more seconds.\n";
         assert!(text.contains(note) && !text.contains("tps is of"), "{text}");
         // Whoever reads that of tps knows it of all.
         let text = told(&record(&[whole, none]));
-        let note = "  Note: tps is of 1 of 2 pairs: the others had a block without a transaction.\n";
+        let note = "  note: tps is of 1 of 2 pairs: the others had a block without a transaction.\n";
         assert!(text.contains(note) && !text.contains("p99 is of"), "{text}");
     }
 
@@ -479,7 +493,7 @@ mod tests {
             pair.merged = vec![MergedPercentile { metric, script: None, pairs: 3, a_ns: 2e6, b_ns: 3e6 }];
         }
         let text = told(&record);
-        let note = "Note: p99 is of 2 groups of pairs (6 pairs in all), each with at least 100 transactions of A and of B: \
+        let note = "note: p99 is of 2 groups of pairs (6 pairs in all), each with at least 100 transactions of A and of B: \
                     single blocks have too few.\n";
         assert!(text.contains(note), "{text}");
         let csv = comparison_csv(&record);

@@ -1,8 +1,7 @@
-//! The texts of a table's cells: one unit for all latencies of a table, one for the bytes of a column, points under
-//! points. Used by all writers, so that a table has the same figures in each format.
+//! The texts of a table's cells: one unit for all latencies of a table, points under points. Used by all writers, so that a table has the same figures in each format.
 
 use super::{Cell, Column, Content, Table};
-use crate::figures::{TIE, Unit, count, decimals_for, decimals_of_rates, decimals_of_table, fixed, percent};
+use crate::figures::{TIE, Unit, count, decimals_of_rates, decimals_of_table, percent};
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
 use crate::table::points_under_points;
@@ -139,12 +138,11 @@ fn figures(quantity: Quantity, values: &[Option<f64>], format: Option<LatencyFor
             let positive = values.iter().flatten().copied().filter(|value| *value > 0.0);
             points_under_points(values, decimals_of_rates(positive.fold(f64::INFINITY, f64::min)))
         }
-        Quantity::Bytes => bytes(values),
         Quantity::Count => {
             let shown = |value: f64| if is_count(value) { whole(value) } else { quantity.shown(value) };
             values.iter().map(|value| value.map_or("-".to_owned(), shown)).collect()
         }
-        Quantity::Seconds | Quantity::Share | Quantity::Number | Quantity::Percentile => {
+        Quantity::Bytes | Quantity::Seconds | Quantity::Share | Quantity::Number | Quantity::Percentile => {
             values.iter().map(|value| value.map_or("-".to_owned(), |value| quantity.shown(value))).collect()
         }
     }
@@ -158,26 +156,6 @@ fn is_count(value: f64) -> bool {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn whole(value: f64) -> String {
     count(value.round() as u64)
-}
-
-/// In the unit of the middle one.
-fn bytes(values: &[Option<f64>]) -> Vec<String> {
-    const UNITS: [(f64, &str); 5] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")];
-    let mut known: Vec<f64> = values.iter().flatten().copied().collect();
-    known.sort_by(f64::total_cmp);
-    let middle = known.get(known.len() / 2).copied().unwrap_or(0.0);
-    let (size, unit) = *UNITS.iter().find(|(size, _)| middle >= *size).unwrap_or(&(1.0, "bytes"));
-    let in_unit: Vec<Option<f64>> = values.iter().map(|value| value.map(|value| value / size)).collect();
-    let decimals = if size > 1.0 { decimals_for(middle / size, 3) } else { 0 };
-    let shown = |value: &Option<f64>| match value {
-        None => "-".to_owned(),
-        // Nothing that is something looks like nothing.
-        Some(value) if *value > 0.0 && fixed(*value, decimals) == fixed(0.0, decimals) => {
-            Quantity::Bytes.shown(value * size)
-        }
-        Some(value) => format!("{}{TIE}{unit}", fixed(*value, decimals)),
-    };
-    in_unit.iter().map(shown).collect()
 }
 
 /// Whether a column is of words, and begins at the left.
@@ -198,11 +176,11 @@ mod tests {
     }
 
     #[test]
-    fn bytes_have_the_unit_of_the_middle_one_and_what_is_something_is_not_0() {
+    fn sizes_have_the_unit_that_the_server_gives_them() {
         let table = figures_of(Quantity::Bytes, &[0.0, 12.0, 4.5e6, 5e6, 6e6]);
         let column = table_text(&table, None).columns.remove(1);
         let shown: Vec<String> = column.iter().map(|cell| with_ordinary_spaces(cell)).collect();
-        assert_eq!(shown, ["0.00 MB", "12 bytes", "4.50 MB", "5.00 MB", "6.00 MB"]);
+        assert_eq!(shown, ["0 bytes", "12 bytes", "4395 kB", "4883 kB", "5859 kB"]);
         let column = table_text(&figures_of(Quantity::Bytes, &[0.25]), None).columns.remove(1);
         assert_eq!(with_ordinary_spaces(&column[0]), "0.250 bytes");
     }

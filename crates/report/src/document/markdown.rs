@@ -44,6 +44,9 @@ fn block(block: &Block) -> String {
         Block::List(Tone::Caution, items) => {
             items.iter().map(|item| format!("> **Warning:** {}\n\n", escaped(item))).collect()
         }
+        Block::List(Tone::Quiet, items) => {
+            items.iter().map(|item| format!("> **Note:** {}\n\n", escaped(item))).collect()
+        }
         Block::List(_, items) => {
             let lines: String = items.iter().map(|item| format!("- {}\n", escaped(item))).collect();
             if lines.is_empty() { lines } else { lines + "\n" }

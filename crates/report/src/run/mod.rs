@@ -24,7 +24,7 @@ mod warnings;
 
 use results::Record;
 
-use crate::figures::counted;
+use crate::figures::{TIE, counted};
 use crate::prose::{enumerate, escaped_line};
 
 pub(crate) use actions::{Effect as ActionEffect, detail as action_detail, outcome as action_outcome};
@@ -70,7 +70,7 @@ impl Run<'_> {
     pub(crate) fn load_in_short(&self) -> String {
         let plan = &self.record.plan;
         let clients = counted(u64::from(plan.clients), "client", "clients");
-        let rate = plan.rate_tps.map(|rate| format!(" at {} tps", crate::figures::as_asked(rate)));
+        let rate = plan.rate_tps.map(|rate| format!(" at {}{TIE}tps", crate::figures::as_asked(rate)));
         format!("{clients}, {}{}", plan.protocol.name(), rate.unwrap_or_default())
     }
 }

@@ -123,7 +123,7 @@ pub(crate) fn query_set_in_short(line: &QuerySetLine) -> String {
 }
 
 /// `LWLock WALWrite`; a backend that does not wait is `running`, or `waiting for a CPU`.
-pub(crate) fn wait_name(event_type: &str, event: &str) -> String {
+pub fn wait_name(event_type: &str, event: &str) -> String {
     match (event_type, event) {
         ("CPU", "runnable") => format!("waiting for a{TIE}CPU"),
         // The sum of rare kinds has no type.

@@ -6,7 +6,7 @@ use results::{
 };
 
 use super::{counted, share};
-use crate::figures::{as_asked, count, latency, rate};
+use crate::figures::{TIE, as_asked, count, latency, rate};
 use crate::prose::escaped_line;
 
 /// The evidence of a verdict, in full sentences.
@@ -81,13 +81,13 @@ fn sentence(limit: LimitedBy, evidence: &Evidence) -> String {
             latency(*round_trip_us)
         ),
         Evidence::RateKept { rate_tps, busiest } => format!(
-            "The rate of {} tps was kept, so nothing was at its limit. {} was idle {} of the time.",
+            "The rate of {}{TIE}tps was kept, so nothing was at its limit. {} was idle {} of the time.",
             as_asked(*rate_tps),
             subject(busiest),
             share(busiest.idle_share)
         ),
         Evidence::RateMissed { rate_tps, missed_share, clients_idle_share } => format!(
-            "{} of the transactions at {} tps were skipped or not finished in time, although the clients were idle {} of \
+            "{} of the transactions at {}{TIE}tps were skipped or not finished in time, although the clients were idle {} of \
              the time. Something blocked all of them at times. See the response times over time.",
             share(*missed_share),
             as_asked(*rate_tps),
@@ -205,7 +205,7 @@ fn sentence(limit: LimitedBy, evidence: &Evidence) -> String {
             )
         }
         Evidence::TooFewClients { clients, tps_max, service_us, rate_tps, clients_needed } => format!(
-            "{} can reach at most {} tps with a service time of {}, and {} tps were requested. Use at least {} clients \
+            "{} can reach at most {}{TIE}tps with a service time of {}, and {}{TIE}tps were requested. Use at least {} clients \
              (-c).",
             counted([u64::from(*clients)], "client", "clients"),
             rate(*tps_max),

@@ -153,7 +153,8 @@ fn missing(path: &Path) -> io::Error {
             let known: Vec<&str> = scripts.iter().map(String::as_str).collect();
             let near = path.file_name().and_then(|name| config::nearest(name.to_str()?, &known));
             let near = near.map(|name| folder.map_or(name.into(), |folder| folder.join(name)));
-            let near = near.map_or(String::new(), |near| format!("; did you mean \"{}\"?", near.display()));
+            let built_in = || "; a built-in script runs with: pgmeter bench -b tpcb-like".to_owned();
+            let near = near.map_or_else(built_in, |near| format!("; did you mean \"{}\"?", near.display()));
             format!("No such file in {shown}{near}")
         }
     };

@@ -324,15 +324,15 @@ fn percentiles_that_stalls_hardly_change_stand_alone() {
     assert!(!forms::text(&record, &STYLE).contains("with stalls"));
 }
 
-/// Microseconds, bytes, a share or a number, as people read them: `6.48 ms`, `1.21 kB`, `3.0 %`, `1,234`.
+/// Microseconds, bytes, a share or a number, as people read them: `6.48 ms`, `12 kB`, `3.0 %`, `1,234`.
 fn read(shown: &str) -> f64 {
     const UNITS: [(&str, f64); 8] = [
         ("µs", 1.0),
         ("ms", 1e3),
         ("s", 1e6),
         ("bytes", 1.0),
-        ("kB", 1e3),
-        ("MB", 1e6),
+        ("kB", 1024.0),
+        ("MB", 1_048_576.0),
         ("%", 0.01),
         ("tps", 1.0),
     ];
@@ -342,9 +342,10 @@ fn read(shown: &str) -> f64 {
     figure * unit.map_or(1.0, |(_, factor)| *factor)
 }
 
-/// Whether a figure is the value, rounded to three digits, or to two if it is a share.
+/// Whether a figure is the value, rounded to three digits, or to two if it is a share or a size.
 fn assert_shown(what: &str, shown: &str, value: f64) {
-    let tolerance = if shown.contains('%') { 0.05 } else { 0.005 };
+    let has_two_digits = ['%', 'B'].iter().any(|unit| shown.contains(*unit));
+    let tolerance = if has_two_digits { 0.05 } else { 0.005 };
     assert!((read(shown) - value).abs() <= tolerance * value.abs(), "{what}: {shown} is not {value}");
 }
 

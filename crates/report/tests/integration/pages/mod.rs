@@ -15,3 +15,4 @@ mod outages;
 mod queries;
 mod query_experiments;
 mod query_sets;
+mod widths;

@@ -133,10 +133,11 @@ fn a_complete_run_fits_on_a_few_lines() {
 
       throughput      1,234 tps
       transactions    12,346 succeeded, 0 failed
-      client CPU      31.3 µs per transaction, 1.9 % of its workers' time
 
       latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
       response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
+
+      client CPU      31.3 µs per transaction, 1.9 % of its workers' time
     "#);
 }
 
@@ -157,10 +158,11 @@ fn fast_transactions_are_shown_in_microseconds() {
 
       throughput      15,825 tps
       transactions    12,346 succeeded, 0 failed
-      client CPU      2.31 µs per transaction, 0.29 % of its worker's time
 
       latency, µs   mean ± stddev    p50    p90     p99   p99.9      max
       response        61.2 ± 20.4   58.1   80.2   141.9   402.4   25,132
+
+      client CPU      2.31 µs per transaction, 0.29 % of its worker's time
     "#);
 }
 
@@ -174,17 +176,18 @@ fn under_a_rate_response_and_service_time_stand_side_by_side() {
       transactions    14,980 succeeded, 4 failed (0.03 %: 3 serialization,
                       1 deadlock), 12 skipped as too late to start (0.08 %), 5
                       unfinished at the end
-      late/skipped    2.4 % of all that were due: 341 took longer than 10 ms, 12
-                      were skipped; 5 more had not finished
-      start delay     1.00 ms on average, 12.3 ms at most
-      retried         120 transactions (0.80 %), 133 times in all, up to 3 tries
-      client CPU      31.3 µs per transaction, 2.3 % of its workers' time
 
       latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
       response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
       service         5.48 ± 1.10   5.12   7.90    9.40   21.10   41.31
 
       Response counts from when a transaction was due, service from when it began.
+
+      late/skipped    2.4 % of all that were due: 341 took longer than 10 ms, 12
+                      were skipped; 5 more had not finished
+      start delay     1.00 ms on average, 12.3 ms at most
+      retried         120 transactions (0.80 %), 133 times in all, up to 3 tries
+      client CPU      31.3 µs per transaction, 2.3 % of its workers' time
     "#);
 }
 
@@ -274,12 +277,13 @@ fn what_is_new_is_said_only_where_it_matters() {
 
       throughput      1,234 tps
       transactions    12,346 succeeded, 0 failed
-      retried         0 transactions, tries unlimited
-      connecting      12,346 times, 2.13 ms each, disconnecting included
-      client CPU      31.3 µs per transaction, 1.9 % of its workers' time
 
       latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
       response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
+
+      retried         0 transactions, tries unlimited
+      connecting      12,346 times, 2.13 ms each, disconnecting included
+      client CPU      31.3 µs per transaction, 1.9 % of its workers' time
     "#);
 }
 
@@ -412,10 +416,11 @@ fn a_run_that_was_interrupted_says_so_first() {
 
       throughput      1,234 tps
       transactions    5,196 succeeded, 0 failed, 8 unfinished at the end
-      client CPU      31.3 µs per transaction, 1.9 % of its workers' time
 
       latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
       response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
+
+      client CPU      31.3 µs per transaction, 1.9 % of its workers' time
     "#);
 }
 
@@ -483,10 +488,11 @@ fn warnings_come_last_and_are_wrapped() {
 
       throughput      1,234 tps
       transactions    12,346 succeeded, 0 failed
-      client CPU      31.3 µs per transaction, 1.9 % of its workers' time
 
       latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
       response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
+
+      client CPU      31.3 µs per transaction, 1.9 % of its workers' time
 
       warning: The server runs with fsync = off. Nothing waits for the
                disk, and a crash may destroy the database. Transactions
