@@ -208,7 +208,7 @@ mod tests {
         );
         check(
             &ComparisonNote::WalOfOthers { bytes_per_s: 20_000.0 },
-            "The scripts only read and changed no row, so the WAL of the server, 20.0 kB per second of load, is not shown \
+            "The scripts only read and changed no row, so the WAL of the server, 20 kB per second of load, is not shown \
              as their cost. Other databases and background processes write WAL; a query itself writes some when it \
              prunes a page or sets hint bits.",
         );

@@ -23,7 +23,7 @@ fn markdown_has_the_headline_the_tables_and_the_command() {
         "> **Warning:** Client and server share this host",
         "| latency, ms | tps | mean |",
         "| IO | WALSync | 38 % |",
-        "- WAL: 1.21 kB\n",
+        "- WAL: 1214 bytes\n",
         "```sh\npgmeter bench -b tpcb-like",
     ] {
         assert!(markdown.contains(words), "no {words} in:\n{markdown}");
@@ -604,9 +604,9 @@ fn statements_have_their_cpu_time_and_the_sources_of_their_blocks() {
 
     | statement | user CPU each, µs | system CPU each, µs | share of CPU | from shared buffers | from system cache | from disk | read from disk each | written each |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | UPDATE pgbench\_branches SET bbalance = bbalance + $1 WHERE bid = $2 | 72.9 | 31.2 | 100 % | 96 % | 0 % | 4.3 % | 1.42 kB | 28 bytes |
+    | UPDATE pgbench\_branches SET bbalance = bbalance + $1 WHERE bid = $2 | 72.9 | 31.2 | 100 % | 96 % | 0 % | 4.3 % | 1422 bytes | 28 bytes |
 
-    Disks delivered 81.9 MB beyond the blocks that these statements read, such as the kernel's read-ahead and temporary files. This is in "read from disk each", but not in the shares.
+    Disks delivered 78 MB beyond the blocks that these statements read, such as the kernel's read-ahead and temporary files. This is in "read from disk each", but not in the shares.
     "#);
 }
 
