@@ -2,8 +2,9 @@
 //! that checks the project's rules, `dependencies` its part that checks what comes from others. `dist` makes packages,
 //! `lines` counts lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof`
 //! shows how often `pgmeter compare` is right, `causes` whether verdicts are, `same-records` whether two builds agree,
-//! `prove` what happens in faults, power losses, and to commits of killed servers, `fetch-postgres-19` fetches a server
-//! before its release, `tpch-answers` compares the answers of the workload tpch. No part of what users get.
+//! `gallery` shows pages of all kinds, `prove` what happens in faults, power losses, and to commits of killed servers,
+//! `fetch-postgres-19` fetches a server before its release, `tpch-answers` compares the answers of the workload tpch. No
+//! part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
 
 mod beside;
@@ -14,6 +15,7 @@ mod dependencies;
 mod dist;
 mod fetch_postgres;
 mod fuzz;
+mod gallery;
 mod initdb;
 mod leftovers;
 mod libraries;
@@ -31,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The names of all chores.
-const CHORES: [&str; 13] = [
+const CHORES: [&str; 14] = [
     "ci",
     "tidy",
     "dependencies",
@@ -43,6 +45,7 @@ const CHORES: [&str; 13] = [
     "compare-proof",
     "causes",
     "same-records",
+    "gallery",
     "fetch-postgres-19",
     "tpch-answers",
 ];
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         ["beside", ref arguments @ ..] => beside::run(arguments),
         ["compare-proof", ref arguments @ ..] => compare_proof::run(arguments),
         ["same-records", ref arguments @ ..] => same_records::run(arguments),
+        ["gallery", ref arguments @ ..] => gallery::run(arguments),
         ["causes", ref arguments @ ..] => causes::run(arguments),
         ["fetch-postgres-19", ref arguments @ ..] => fetch_postgres::run(arguments),
         ["tpch-answers", ref arguments @ ..] => tpch_answers(arguments),

@@ -89,7 +89,8 @@ pub(super) fn row(bar: &Bar, axis: &Axis, scale: &Scale, width: f32) -> Row {
     if is_logarithmic {
         shapes.push(line(0.0, width, Paint::Grid, 1.0));
     } else {
-        let opacity = if bar.parts.len() > 1 { 0.85 } else { 0.72 };
+        // Parts have names in them, which have to be read.
+        let opacity = if bar.parts.len() > 1 { 1.0 } else { 0.72 };
         let mut sum = 0.0;
         for (value, colour) in bar.parts.iter().filter(|(value, _)| value.is_finite()) {
             let x = at(sum);

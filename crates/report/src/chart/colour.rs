@@ -16,7 +16,7 @@ pub(super) enum Paint {
 
 /// Of runs side by side, and of the lines and parts of experiments.
 const RUNS: [u32; 8] =
-    [0x1f_5fa6, 0xc2_571a, 0x2f_8f5b, 0x8a_4fa3, 0xa8_871b, 0x3b_9bb5, 0xc0_487f, 0x6b_6f76];
+    [0x1f_5fa6, 0xb3_4d12, 0x25_794b, 0x8a_4fa3, 0x85_6807, 0x1c_7a96, 0xb8_3f77, 0x6b_6f76];
 
 /// Of percentiles: median, p95, p99, p99.9, max.
 const QUANTILES: [(&str, u32); 5] =

@@ -199,6 +199,24 @@ impl Chart {
     pub(crate) fn new(title: impl Into<String>, caption: impl Into<String>, plot: Plot) -> Chart {
         Chart { title: title.into(), caption: caption.into(), is_low: false, choice: None, plot }
     }
+
+    /// Whether any point has a value; the response times of a run in which nothing succeeded have none.
+    pub(crate) fn has_points(&self) -> bool {
+        match &self.plot {
+            Plot::Lines { series, .. } => {
+                series.iter().flat_map(|series| &series.points).any(|point| point.y.is_finite())
+            }
+            Plot::Heat { .. } | Plot::Bars { .. } => true,
+        }
+    }
+
+    /// Whether it is drawn within two axes; bars are lists.
+    pub(crate) fn has_axes(&self) -> bool {
+        match self.plot {
+            Plot::Lines { .. } | Plot::Heat { .. } => true,
+            Plot::Bars { .. } => false,
+        }
+    }
 }
 
 impl Axis {

@@ -12,8 +12,11 @@ const DECIMALS_MAX: usize = 3;
 
 /// A table whose cells are texts.
 pub(crate) struct TableText {
+    /// The first column of a group has the group's name before its own.
     pub(crate) titles: Vec<String>,
-    /// The titles, each with its unit: for cells that stand alone.
+    /// The titles below those of the groups.
+    pub(crate) below_groups: Vec<String>,
+    /// The titles, each with its group and its unit: for cells that stand alone.
     pub(crate) labels: Vec<String>,
     /// Of each column, its cells; of figures with their points under each other.
     pub(crate) columns: Vec<Vec<String>>,
@@ -52,24 +55,37 @@ fn latency_of(cell: &Cell) -> Option<f64> {
 
 /// The table with its latencies as `format` has them.
 pub(crate) fn table_text(table: &Table, format: Option<LatencyFormat>) -> TableText {
-    let mut titles: Vec<String> = table.columns.iter().map(|column| escaped_line(&column.title)).collect();
+    let mut below_groups: Vec<String> =
+        table.columns.iter().map(|column| escaped_line(&column.title)).collect();
+    let mut labels: Vec<String> = table.columns.iter().map(label).collect();
+    let is_first = |at: usize| at == 0 || table.columns[at - 1].group != table.columns[at].group;
+    let mut titles: Vec<String> = (0..labels.len())
+        .map(|at| if is_first(at) { labels[at].clone() } else { below_groups[at].clone() })
+        .collect();
     let unit = format.map(|format| format.unit.symbol());
     let empty = Cell::default();
     let column =
         |at: usize| -> Vec<&Cell> { table.rows.iter().map(|row| row.get(at).unwrap_or(&empty)).collect() };
-    let mut labels = titles.clone();
     if let Some(unit) = unit {
         let has_latency = |at: usize| column(at).into_iter().any(|cell| latency_of(cell).is_some());
-        (0..labels.len()).filter(|at| has_latency(*at)).for_each(|at| labels[at] += &format!(", {unit}"));
+        let with_latency: Vec<usize> = (0..labels.len()).filter(|at| has_latency(*at)).collect();
+        let add_unit =
+            |titles: &mut [String]| with_latency.iter().for_each(|at| titles[*at] += &format!(", {unit}"));
+        add_unit(&mut labels);
         // Above the names of the rows, if the table is of latencies alone.
         if table.typical_us.is_empty() {
-            titles.clone_from(&labels);
+            [&mut titles, &mut below_groups].into_iter().for_each(|titles| add_unit(titles));
         } else {
-            titles[0] += &format!(", {unit}");
+            [&mut titles, &mut below_groups].into_iter().for_each(|titles| titles[0] += &format!(", {unit}"));
         }
     }
     let columns = (0..table.columns.len()).map(|at| column_text(&column(at), format)).collect();
-    TableText { titles, labels, columns }
+    TableText { titles, below_groups, labels, columns }
+}
+
+/// The title of a column behind that of its group.
+fn label(column: &Column) -> String {
+    format!("{} {}", column.group, escaped_line(&column.title)).trim_start().to_owned()
 }
 
 fn column_text(cells: &[&Cell], format: Option<LatencyFormat>) -> Vec<String> {
@@ -205,6 +221,23 @@ mod tests {
         assert_eq!(shown, ["0.00 MB", "12 bytes", "4.50 MB", "5.00 MB", "6.00 MB"]);
         let column = table_text(&figures_of(Quantity::Bytes, &[0.25]), None).columns.remove(1);
         assert_eq!(with_ordinary_spaces(&column[0]), "0.250 bytes");
+    }
+
+    #[test]
+    fn columns_of_a_group_share_its_name_and_a_cell_that_stands_alone_has_it() {
+        let mut table = figures_of(Quantity::Microseconds, &[1_500.0]);
+        table.columns = vec![Column::text("name"), Column::grouped("staleness", "mean")];
+        table.columns.push(Column::grouped("staleness", "max"));
+        table.rows[0].push(Cell::figure(Quantity::Microseconds, 2_500.0));
+        let text = table_text(&table, latency_format(&table));
+        assert_eq!(text.titles, ["name", "staleness mean, ms", "max, ms"]);
+        assert_eq!(text.below_groups, ["name", "mean, ms", "max, ms"]);
+        assert_eq!(text.labels, ["name", "staleness mean, ms", "staleness max, ms"]);
+        let sections =
+            vec![Section::new("a", "", "", super::super::Audience::All, vec![Block::Table(table)])];
+        let page = crate::html(&Document { sections, ..Document::default() });
+        assert!(page.contains("<th scope=\"colgroup\" colspan=\"2\">staleness</th>"), "{page}");
+        assert!(page.contains("data-label=\"staleness max, ms\""), "{page}");
     }
 
     #[test]

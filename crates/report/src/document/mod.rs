@@ -152,6 +152,8 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) title: String,
+    /// The heading above this column and its neighbours with the same one; empty without one.
+    pub(crate) group: &'static str,
     /// Words are aligned to the left, figures to the right.
     pub(crate) is_text: bool,
 }
@@ -254,11 +256,16 @@ impl Table {
 
 impl Column {
     pub(crate) fn text(title: impl Into<String>) -> Column {
-        Column { title: title.into(), is_text: true }
+        Column { title: title.into(), is_text: true, ..Column::default() }
     }
 
     pub(crate) fn figures(title: impl Into<String>) -> Column {
-        Column { title: title.into(), is_text: false }
+        Column { title: title.into(), ..Column::default() }
+    }
+
+    /// A column of figures below a heading that it shares with its neighbours.
+    pub(crate) fn grouped(group: &'static str, title: impl Into<String>) -> Column {
+        Column { group, ..Column::figures(title) }
     }
 }
 

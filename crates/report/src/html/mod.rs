@@ -10,6 +10,9 @@ use crate::document::{
 };
 use markup::Markup;
 
+/// A table with more columns scrolls by itself, so that the page does not.
+const COLUMNS_MAX: usize = 16;
+
 /// The page; ends with a line end.
 pub fn html(document: &Document) -> String {
     let Document { banners, title, subtitle, sections } = document;
@@ -71,9 +74,22 @@ impl Body<'_> {
             if !title.is_empty() {
                 body.page.leaf("h2", &[], title);
             }
-            blocks.iter().for_each(|it| body.block(it));
+            body.blocks(blocks);
         });
         self.page.raw("\n");
+    }
+
+    /// Neighbouring charts stand abreast where there is room.
+    fn blocks(&mut self, blocks: &[Block]) {
+        for blocks in blocks.chunk_by(|one, other| is_drawing(one) && is_drawing(other)) {
+            if blocks.len() > 1 {
+                self.inside("div", &[("class", "charts")], |body| {
+                    blocks.iter().for_each(|it| body.block(it));
+                });
+            } else {
+                blocks.iter().for_each(|it| self.block(it));
+            }
+        }
     }
 
     fn inside(
@@ -105,6 +121,9 @@ impl Body<'_> {
             Block::Headline { figure, unit, below, beside } => self.headline(figure, unit, below, beside),
             Block::Facts(list) => facts(self.page, list, "facts"),
             Block::Tiles(list) => facts(self.page, list, "tiles"),
+            Block::Table(it) if it.columns.len() > COLUMNS_MAX => {
+                self.page.element("div", &[("class", "sideways"), ("tabindex", "0")], |page| table(page, it));
+            }
             Block::Table(it) => table(self.page, it),
             Block::List(tone, items) => {
                 let list = |page: &mut Markup| {
@@ -132,18 +151,19 @@ impl Body<'_> {
                 attributes.extend(is_open.then_some(("open", "")));
                 self.inside("details", &attributes, |body| {
                     body.page.leaf("summary", &[], title);
-                    blocks.iter().for_each(|it| body.block(it));
+                    body.blocks(blocks);
                 });
             }
             Block::Columns(columns) => self.inside("div", &[("class", "columns")], |body| {
                 for blocks in columns {
-                    body.inside("div", &[], |body| blocks.iter().for_each(|it| body.block(it)));
+                    body.inside("div", &[], |body| body.blocks(blocks));
                 }
             }),
-            Block::Chart(chart) => {
+            Block::Chart(chart) if chart.has_points() => {
                 self.page.made_safe(&crate::chart::markup(chart, self.charts));
                 self.charts += 1;
             }
+            Block::Chart(_) => {}
         }
         self.page.raw("\n");
     }
@@ -160,6 +180,11 @@ impl Body<'_> {
             facts(page, beside, "quantiles");
         });
     }
+}
+
+/// Whether a block is a chart with axes; bars need the whole width for their names and figures.
+fn is_drawing(block: &Block) -> bool {
+    matches!(block, Block::Chart(chart) if chart.has_axes())
 }
 
 fn tone_class(tone: Tone) -> &'static str {
@@ -204,10 +229,13 @@ fn table(page: &mut Markup, table: &Table) {
     let text = table_text(table, latency_format(table));
     page.element("table", &[], |page| {
         page.element("thead", &[], |page| {
+            let has_groups = table.columns.iter().any(|column| !column.group.is_empty());
+            if has_groups {
+                page.element("tr", &[("class", "groups")], |page| groups(page, &table.columns));
+            }
             page.element("tr", &[], |page| {
-                for (title, column) in text.titles.iter().zip(&table.columns) {
-                    let class = column_class(column);
-                    page.leaf("th", &[("scope", "col"), ("class", class)], title);
+                for (title, column) in text.below_groups.iter().zip(&table.columns) {
+                    page.leaf("th", &[("scope", "col"), ("class", column_class(column))], title);
                 }
             });
         });
@@ -222,6 +250,18 @@ fn table(page: &mut Markup, table: &Table) {
             }
         });
     });
+}
+
+/// The headings above groups of columns.
+fn groups(page: &mut Markup, columns: &[Column]) {
+    for group in columns.chunk_by(|one, other| one.group == other.group) {
+        let (name, span) = (group[0].group, group.len().to_string());
+        if name.is_empty() {
+            page.leaf("td", &[("colspan", &span)], "");
+        } else {
+            page.leaf("th", &[("scope", "colgroup"), ("colspan", &span)], name);
+        }
+    }
 }
 
 fn column_class(column: &Column) -> &'static str {

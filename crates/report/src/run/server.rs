@@ -141,9 +141,9 @@ fn staleness(record: &Record) -> Option<Table> {
             (Column::figures("stale"), &|it| number(it.stale_reads)),
             (Column::figures("backward"), &|it| number(it.backward_reads)),
             (Column::figures("commits behind, max"), &|it| number(it.commits_behind_max)),
-            (Column::figures("staleness, mean"), &|it| time(it, |us| us.mean)),
-            (Column::figures("p99"), &|it| time(it, |us| us.p99)),
-            (Column::figures("max"), &|it| time(it, |us| us.max)),
+            (Column::grouped("staleness", "mean"), &|it| time(it, |us| us.mean)),
+            (Column::grouped("staleness", "p99"), &|it| time(it, |us| us.p99)),
+            (Column::grouped("staleness", "max"), &|it| time(it, |us| us.max)),
         ],
     ))
 }

@@ -41,20 +41,25 @@ fn page(name: &str, runs: &[(&str, &Record)]) -> PathBuf {
     path
 }
 
+/// Errors of the page, words on its console, and requests for anything but the page itself.
+pub fn complaints(browser: &Browser) -> Vec<String> {
+    let complaint = |(method, parameters): &(String, Value)| match method.as_str() {
+        "Runtime.exceptionThrown" | "Log.entryAdded" | "Runtime.consoleAPICalled" => {
+            Some(format!("{method}: {parameters}"))
+        }
+        "Network.requestWillBeSent" => {
+            let url = parameters["request"]["url"].as_str().unwrap_or_default();
+            let is_page = url.starts_with("file://") && url.ends_with(".html") || url == "data:,";
+            (!is_page).then(|| format!("a request for {url}"))
+        }
+        _ => None,
+    };
+    browser.events.iter().filter_map(complaint).collect()
+}
+
 /// Nothing was complained of, and nothing asked for but the page itself.
 pub fn assert_quiet(browser: &Browser) {
-    for (method, parameters) in &browser.events {
-        match method.as_str() {
-            "Runtime.exceptionThrown" | "Log.entryAdded" | "Runtime.consoleAPICalled" => {
-                panic!("{method}: {parameters}")
-            }
-            "Network.requestWillBeSent" => {
-                let url = parameters["request"]["url"].as_str().unwrap_or_default();
-                assert!(url.starts_with("file://") && url.ends_with(".html") || url == "data:,", "{url}");
-            }
-            _ => {}
-        }
-    }
+    assert_eq!(complaints(browser), Vec::<String>::new());
 }
 
 /// Of each chart of runs: its title, how many of its pixels are drawn, and in how many colours, as the page looks.

@@ -6,7 +6,7 @@ use results::{StoredExperiment, StoredTrial, TrialStatus};
 use crate::pages::experiment::{WIDE, overview_by, run, stored};
 use crate::pages::forms;
 
-const SETTINGS: &str = r#"
+pub const SETTINGS: &str = r#"
 name = "memory"
 [factors]
 "settings.work_mem" = ["4MB", "64MB"]
@@ -16,7 +16,7 @@ repeats = 3
 "#;
 
 /// Two settings, each trial with the throughput of `tps` of its levels, of its repeat and of noise.
-fn settings(tps: impl Fn(bool, bool) -> f64) -> StoredExperiment {
+pub fn settings(tps: impl Fn(bool, bool) -> f64) -> StoredExperiment {
     let noise = [1.0, 1.01, 0.99, 1.0, 0.99, 1.01, 1.0, 1.005, 1.0, 0.99, 1.0, 1.01];
     let mut trials = Vec::new();
     for repeat in 1..=3 {
@@ -110,7 +110,7 @@ fn an_interaction_with_a_wide_interval_is_undecided() {
     assert!(noisy.contains("The interaction is undecided ("), "{noisy}");
 }
 
-const SCREENING: &str = r#"
+pub const SCREENING: &str = r#"
 name = "memory"
 [factors]
 "settings.work_mem" = ["4MB", "64MB"]
@@ -123,7 +123,7 @@ repeats = 3
 "#;
 
 /// A screening in which only work_mem has an effect, with noise.
-fn screening(noise: f64) -> StoredExperiment {
+pub fn screening(noise: f64) -> StoredExperiment {
     let file = ::experiment::Experiment::parse(
         SCREENING,
         "memory.toml",

@@ -17,7 +17,7 @@ use crate::pages::example::{self, Example};
 use crate::pages::forms::experiment;
 use crate::pages::html::HOSTILE;
 
-const FILE: &str = r#"
+pub const FILE: &str = r#"
 name = "clients"
 title = "More clients, more throughput, up to a point"
 source = "An example (A8)"
@@ -526,7 +526,7 @@ fn that_there_is_no_ratio_of_nothing_is_said() {
 }
 
 /// Two cells of two steps each, of which one is cut off at its limit.
-fn stored_steps() -> StoredExperiment {
+pub fn stored_steps() -> StoredExperiment {
     let mut stored = stored();
     stored.trials.truncate(4);
     for (number, trial) in stored.trials.iter_mut().enumerate() {

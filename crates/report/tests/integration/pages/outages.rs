@@ -12,7 +12,7 @@ use crate::pages::experiment::{WIDE, overview, stored};
 use crate::pages::forms::{self, experiment};
 
 /// Two clients lose their connections at 2.0 s, and write again `length_s` after their last write at 1.875 s.
-fn outages(length_s: f64, recovered_s: Option<f64>) -> Outages {
+pub fn outages(length_s: f64, recovered_s: Option<f64>) -> Outages {
     let count = |outcome, count| AttemptCount { outcome, count };
     let end_s = 1.875 + length_s;
     let client = |client| ClientOutage {

@@ -23,7 +23,7 @@ fn named(name: &str, record: StepsRecord) -> (String, StepsRecord) {
 }
 
 /// With a query that always reaches the limit, one that sometimes does, an error and another answer.
-fn troubled() -> StepsRecord {
+pub fn troubled() -> StepsRecord {
     let mut record = query_sets::record(&Set::default());
     limit(&mut record, "q20", 1);
     limit(&mut record, "q17", 4);
@@ -39,7 +39,7 @@ fn troubled() -> StepsRecord {
 }
 
 /// An older server and a newer one: some queries are faster, q9 has a worse plan, q20 reached the limit only before.
-fn pair() -> Vec<(String, StepsRecord)> {
+pub fn pair() -> Vec<(String, StepsRecord)> {
     let mut old = query_sets::record(&Set { version: "16.4", ..Set::default() });
     let factor = |number| match number {
         9 => 3.0,
@@ -60,7 +60,7 @@ fn pair() -> Vec<(String, StepsRecord)> {
 }
 
 /// A set of 300 queries in two classes; `factor` multiplies the durations of the second one.
-fn many(factor: u64) -> StepsRecord {
+pub fn many(factor: u64) -> StepsRecord {
     let mut record = query_sets::record(&Set::default());
     let model = record.steps[0].clone();
     let numbered = |number: u64| {
@@ -131,7 +131,7 @@ fn plans_of_slower_queries_have_the_node_that_differs_marked_and_json_names_the_
 }
 
 /// The sides A and B of one measurement: q9 is slower on B, q5 is faster, q2 reached the limit on B, q4 on both.
-fn in_turns() -> Vec<(String, StepsRecord)> {
+pub fn in_turns() -> Vec<(String, StepsRecord)> {
     let side = |side, factor: fn(u64) -> f64, version| {
         let mut record =
             query_sets::record(&Set { version, repeats: 25, queries: 6, factor, ..Set::default() });

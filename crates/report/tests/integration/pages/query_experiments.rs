@@ -14,7 +14,7 @@ use crate::pages::queries::STYLE;
 use crate::pages::query_sets::{self, Set, limit, step};
 
 /// Two versions × three sets of indexes, each measured twice.
-fn experiment() -> Overview {
+pub fn experiment() -> Overview {
     let mut trials = Vec::new();
     for repeat in [1, 2] {
         for (version, older) in [("16.4", true), ("18.1", false)] {

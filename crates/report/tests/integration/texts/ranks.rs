@@ -43,7 +43,7 @@ fn generator(limit: LimitedBy) -> Generator {
 }
 
 /// A run of this many load generators; the first of `limited` are client-limited, from rank 1 on.
-fn distributed(ranks: u32, limited: u32) -> Record {
+pub fn distributed(ranks: u32, limited: u32) -> Record {
     let mut record = fixture::record();
     let each = Counts { scheduled: 321, succeeded: 321, business: 321, ..Counts::default() };
     record.plan.machines = ranks;
