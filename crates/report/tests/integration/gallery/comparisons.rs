@@ -79,7 +79,7 @@ fn record(shape: &Shape) -> ComparisonRecord {
     let mut draws = SplitMix64::new(shape.pairs as u64);
     let mut pairs = Vec::new();
     let mut comparison = Comparison::new(&question);
-    for number in 0..shape.pairs + shape.pairs / 5 * 2 {
+    for number in 0..shape.pairs * 6 / 5 {
         // The noise floor is measured in whole sequences between the others.
         let is_noise_floor = number / 2 % 6 == 5;
         let sides = order(1, number, 1);

@@ -104,6 +104,7 @@ fn summed(record: &mut Record) {
     (summary.counts, summary.scripts[0].counts) = (counts, counts);
     summary.tps = counts.succeeded as f64 / summary.duration_s;
     summary.scripts[0].tps = summary.tps;
+    known_to(record, 0.015);
 }
 
 fn emptied(interval: &mut Interval, skipped: u64) {
