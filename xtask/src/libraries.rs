@@ -1,5 +1,5 @@
 //! Crates that can stand alone: `cargo package` accepts them with those that they need, builds what it packed, and their
-//! examples run. `ci --all` uses it.
+//! examples run. `ci --all` and `cargo xtask libraries` show the result.
 
 use std::process::{Command, Output, Stdio};
 

@@ -1,8 +1,7 @@
-//! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
-//! that checks the project's rules, `dependencies` its part that checks what comes from others. `dist` makes packages,
-//! `lines` counts lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof`
-//! shows how often `pgmeter compare` is right, `causes` whether verdicts are, `same-records` whether two builds agree,
-//! `prove` what happens in faults, power losses, and to commits of killed servers, `fetch-postgres-19` fetches a server
+//! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run; `tidy`,
+//! `dependencies` and `libraries` are parts of it. `dist` makes packages, `lines` counts lines, `fuzz` feeds mutated
+//! input to all parsers, `prove` shows what happens in faults and power losses. `beside`, `compare-proof`, `causes` and
+//! `same-records` check figures and verdicts, `gallery` shows pages of all kinds, `fetch-postgres-19` fetches a server
 //! before its release, `tpch-answers` compares the answers of the workload tpch. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
 
@@ -14,6 +13,7 @@ mod dependencies;
 mod dist;
 mod fetch_postgres;
 mod fuzz;
+mod gallery;
 mod initdb;
 mod leftovers;
 mod libraries;
@@ -31,10 +31,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The names of all chores.
-const CHORES: [&str; 13] = [
+const CHORES: [&str; 15] = [
     "ci",
     "tidy",
     "dependencies",
+    "libraries",
     "dist",
     "lines",
     "fuzz",
@@ -43,6 +44,7 @@ const CHORES: [&str; 13] = [
     "compare-proof",
     "causes",
     "same-records",
+    "gallery",
     "fetch-postgres-19",
     "tpch-answers",
 ];
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         ["ci", ref arguments @ ..] => ci::run(arguments),
         ["tidy"] => run_tidy(),
         ["dependencies"] => run_dependencies(),
+        ["libraries"] => run_libraries(),
         ["lines", ref arguments @ ..] => tidy::lines::run(arguments, root()),
         ["dist", ref arguments @ ..] => dist::run(arguments),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         ["beside", ref arguments @ ..] => beside::run(arguments),
         ["compare-proof", ref arguments @ ..] => compare_proof::run(arguments),
         ["same-records", ref arguments @ ..] => same_records::run(arguments),
+        ["gallery", ref arguments @ ..] => gallery::run(arguments),
         ["causes", ref arguments @ ..] => causes::run(arguments),
         ["fetch-postgres-19", ref arguments @ ..] => fetch_postgres::run(arguments),
         ["tpch-answers", ref arguments @ ..] => tpch_answers(arguments),
@@ -90,6 +94,16 @@ fn run_dependencies() -> bool {
     }
     println!("{}", findings.note);
     findings.problems.is_empty()
+}
+
+fn run_libraries() -> bool {
+    let checked = libraries::check(|arguments| {
+        let mut command = std::process::Command::new(cargo());
+        command.current_dir(root()).args(arguments);
+        command
+    });
+    println!("{}", checked.as_ref().unwrap_or_else(|problem| problem));
+    checked.is_ok()
 }
 
 /// Power losses of servers under load, by the program of `power_loss`.

@@ -59,8 +59,7 @@ pub(crate) struct DataArguments {
     /// Permit directives to name files outside of the schema's directory
     #[arg(long)]
     allow_files: bool,
-    /// Let this server read the schema, in a transaction that is rolled back [default: a temporary server, if the text
-    /// alone does not describe the tables]
+    /// Let this server read the schema, in a transaction that is rolled back [default: a temporary server]
     #[arg(long, value_name = "CONNECTION")]
     on: Option<String>,
     /// Write to this file, replacing it [default: standard output]

@@ -30,7 +30,7 @@ pub(crate) struct InitArguments {
     /// Set a parameter of the workload; may be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
-    /// Scale; of tpcb, 1 is 100,000 accounts (about 16 MB); of tpch, 1 is about 1.7 GB; of a schema, 1 is 100 rows in
+    /// Scale; of tpcb, 1 is 100,000 accounts (about 15 MB); of tpch, 1 is about 1.6 GB; of a schema, 1 is 100 rows in
     /// each table, if its directives and its workload.toml have no other numbers [default: 1]
     #[arg(short, long, value_name = "N")]
     scale: Option<Scale>,
@@ -209,7 +209,7 @@ impl<'a> LoadView<'a> {
         if self.terminal.is_interactive() {
             let counting = self.bar.take().filter(Bar::counts);
             let rows = counting.unwrap_or_else(|| self.terminal.bar(total, Unit::Rows));
-            rows.label(format!("loading {table}, {} MB", bytes / 1_000_000));
+            rows.label(format!("loading {table}, {}", workload::listing::size(bytes)));
             rows.reached(done, total, workload::time_left(done, total, elapsed));
             self.bar = Some(rows);
         } else if elapsed >= self.due {

@@ -37,12 +37,13 @@ mod tracer;
 mod verify;
 mod workload_command;
 
-use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use config::Mistake;
+use results::SafeText;
 use run::{ExitStatus, Machines};
 
 use failure::Failure;
@@ -165,8 +166,10 @@ fn show_usage_error(error: &clap::Error) -> ExitCode {
     let colour = colour && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let text = if colour { shown.ansi().to_string() } else { shown.to_string() };
     if to_stderr {
-        let advice = advice(error, std::env::args_os().nth(1));
-        terminal::write_styled(&(config::in_plain_words(&masked(&text)) + advice));
+        let text = config::in_plain_words(&masked(&text));
+        let first = text.lines().next().unwrap_or_default();
+        let corrected = corrected(error).map(|command| format!("{first}; {}\n", SafeText::from(command)));
+        terminal::write_styled(&corrected.unwrap_or(text));
     } else {
         let terminal = Terminal::of_process(Colour::Auto);
         terminal.print(&text);
@@ -179,30 +182,34 @@ fn show_usage_error(error: &clap::Error) -> ExitCode {
     ExitCode::from(status.code())
 }
 
-/// For pgbench's options without a command.
-const WITHOUT_COMMAND: &str = "\nOptions of a run follow a command: `pgmeter bench …` stores its results and writes pages, \
-                               `pgmeter pgbench …` accepts pgbench's command line.\n";
-
-const INITIALIZE: &str = "\nTo create and load pgbench's tables, run: pgmeter init\n";
-
-/// What to do about an option of pgbench's that is unknown here.
-fn advice(error: &clap::Error, first: Option<OsString>) -> &'static str {
-    let is_option = |argument: &OsString| {
-        let bytes = argument.as_encoded_bytes();
-        bytes.starts_with(b"-") && !bytes.starts_with(b"--color")
+/// The command that was probably meant.
+fn corrected(error: &clap::Error) -> Option<String> {
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
+    let text = |kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.as_str()),
+        ContextValue::Strings(texts) => texts.first().map(String::as_str),
+        _ => None,
     };
-    match error.get(ContextKind::InvalidArg) {
-        _ if error.kind() != ErrorKind::UnknownArgument => "",
-        _ if first.as_ref().is_some_and(is_option) => WITHOUT_COMMAND,
-        Some(ContextValue::String(name)) if name == "-i" || name == "--initialize" => INITIALIZE,
-        _ => "",
-    }
+    let unknown = |given, similar| Some(Mistake::Unknown { given: text(given)?, similar: text(similar) });
+    let mistake = match error.kind() {
+        ErrorKind::UnknownArgument => unknown(ContextKind::InvalidArg, ContextKind::SuggestedArg)?,
+        ErrorKind::InvalidSubcommand => {
+            unknown(ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand)?
+        }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => Mistake::Value {
+            option: text(ContextKind::InvalidArg)?,
+            given: text(ContextKind::InvalidValue).unwrap_or_default(),
+        },
+        _ => return None,
+    };
+    config::corrected_command(&words, mistake)
 }
 
 /// Masks secrets in the quoted arguments of the first line; the following help contains none.
 fn masked(text: &str) -> String {
     let (error, help) = text.split_once('\n').unwrap_or((text, ""));
-    format!("{}\n{help}", results::SafeText::from(error))
+    format!("{}\n{help}", SafeText::from(error))
 }
 
 fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitStatus, Failure> {

@@ -40,6 +40,9 @@ struct ListArguments {
     /// List only those of this host: that of pgmeter or, of runs, also the server's as it was named
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
+    /// List the trials of experiments too, each under its experiment; JSON always has them
+    #[arg(long)]
+    trials: bool,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ListFormat,
@@ -106,13 +109,14 @@ pub(crate) fn run(arguments: &RunsArguments, terminal: &Terminal) -> Result<(), 
 }
 
 fn list(arguments: &ListArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let ListArguments { places, newest, script, since, label, host, format } = arguments;
+    let ListArguments { places, newest, script, since, label, host, trials, format } = arguments;
     let filter = ListFilter {
         newest: *newest,
         script: script.clone(),
         since: *since,
         label: label.clone(),
         host: host.clone(),
+        trials: *trials || matches!(format, ListFormat::Json),
     };
     let places = places.announced(terminal)?;
     let store = Store::open(places.store())?;

@@ -25,7 +25,7 @@ pub(crate) enum Colour {
     Never,
 }
 
-/// Width of a report in a file or a pipe.
+/// Width of a report in a file or a pipe, unless COLUMNS is set.
 const WIDTH_ELSEWHERE: usize = 100;
 
 /// stdout and stderr of this process.
@@ -54,8 +54,9 @@ impl Terminal {
             Colour::Never => false,
             Colour::Auto => is_terminal && !no_colour,
         };
-        let width = tcgetwinsize(&stdout).map_or(WIDTH_ELSEWHERE, |size| usize::from(size.ws_col));
-        let width = if width == 0 { WIDTH_ELSEWHERE } else { width };
+        let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+        let width = tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col)).or_else(columns);
+        let width = width.filter(|width| *width > 0).unwrap_or(WIDTH_ELSEWHERE);
         let prints_to_one = stdout.is_terminal();
         let interactive = io::stderr().is_terminal();
         let style = TextStyle { colour: wanted(prints_to_one), width };
@@ -212,9 +213,7 @@ fn show(message: &Message) {
         Message::Lines(text) => (text, 0),
         Message::View(text, lines) => (text, *lines),
     };
-    // Moves up and erases to the end of the screen (ECMA-48, §8.3.22 CUU and §8.3.39 ED).
-    let erasing = if *drawn == 0 { String::new() } else { format!("\x1b[{drawn}A\r\x1b[J") };
-    let _ = io::stderr().lock().write_all(format!("{erasing}{text}").as_bytes());
+    let _ = io::stderr().lock().write_all(output::in_place_of(*drawn, text).as_bytes());
     *drawn = lines;
 }
 

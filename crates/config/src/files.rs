@@ -28,7 +28,6 @@ impl<'a> From<&'a Path> for Folder<'a> {
 
 impl Folder<'_> {
     /// The path for a name.
-    #[must_use]
     pub fn path(self, name: &str) -> PathBuf {
         match self {
             Folder::Disk(folder) => folder.join(name),
@@ -94,7 +93,6 @@ impl Folder<'_> {
 }
 
 /// The name in the directory of a missing file that is most similar to its name, if one is similar.
-#[must_use]
 pub fn similar_file(missing: &Path) -> Option<String> {
     /// Enough for a directory that a person keeps.
     const ENTRIES_MAX: usize = 10_000;

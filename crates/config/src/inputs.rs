@@ -27,7 +27,6 @@ pub struct InputInterrupted;
 
 impl InputInterrupted {
     /// Whether it is the cause of an error.
-    #[must_use]
     pub fn is_cause(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|cause| cause.is::<Self>())
     }

@@ -3,6 +3,7 @@
 //! `experiment` reads experiments with it, `loading` reads workloads. Every error is one line: file, line, column, problem
 //! and remedy.
 
+mod command_line;
 mod document;
 mod files;
 mod inputs;
@@ -11,6 +12,7 @@ mod output_folder;
 mod outputs;
 mod shell;
 
+pub use command_line::{Mistake, corrected_command};
 pub use document::{
     Complaint, Entry, Node, Place, Table, Value, nearest, read, turns_direction, unknown_key,
 };

@@ -12,7 +12,6 @@ const PLAIN_WORDS: [(&str, &str); 6] = [
 ];
 
 /// A message about options with plain words for those of number parsers.
-#[must_use]
 pub fn in_plain_words(text: &str) -> String {
     PLAIN_WORDS.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
 }

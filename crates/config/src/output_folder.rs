@@ -100,7 +100,6 @@ impl OutputFolder {
     }
 
     /// A path of the folder that leads to no other one as long as this value exists.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

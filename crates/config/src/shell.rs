@@ -2,7 +2,6 @@
 //! Nothing here executes them.
 
 /// A word as a POSIX shell takes it literally (Shell Command Language, §2.2.2).
-#[must_use]
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

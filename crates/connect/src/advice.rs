@@ -14,7 +14,8 @@ use crate::target::Target;
 const IS_A_SERVER_THERE: &str =
     "Is a server running there? To start an embedded one, run \"pgmeter quickstart\"";
 const NOT_A_SERVER: &str = "Check host and port: another service listens there";
-const GIVE_A_PASSWORD: &str = "Set PGPASSWORD, or add a line to ~/.pgpass";
+const GIVE_A_PASSWORD: &str =
+    "Set it before the command, as in PGPASSWORD=… pgmeter bench, or add a line to ~/.pgpass";
 
 impl ConnectError {
     /// The error for one failed attempt.

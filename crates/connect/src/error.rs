@@ -121,7 +121,6 @@ impl ConnectError {
     }
 
     /// Whether a statement did not get a lock within `lock_timeout`, or at once with NOWAIT.
-    #[must_use]
     pub fn is_lock_timeout(&self) -> bool {
         const LOCK_NOT_AVAILABLE: &[u8; 5] = b"55P03";
         self.sqlstate().is_some_and(|state| Some(state) == SqlState::from_bytes(LOCK_NOT_AVAILABLE))
@@ -156,6 +155,8 @@ pub(crate) struct Attempt {
     libpq: String,
 }
 
+const CHECK_THE_NAME: &str = "Check the name, or start a server on this host with \"pgmeter quickstart\"";
+
 impl Attempt {
     /// `why` is the cause in words, `next` the remedy.
     pub(crate) fn of_cause(address: &Address, cause: Cause, (why, next): (String, String)) -> Attempt {
@@ -181,7 +182,7 @@ impl Attempt {
     pub(crate) fn name_not_found(name: &str, error: &io::Error) -> Attempt {
         let why = format!("its address could not be found ({})", in_words(error));
         let libpq = format!("could not translate host name \"{name}\" to address: {}", in_words(error));
-        Attempt { libpq, ..Attempt::plain(format!("host \"{name}\""), why, "Check the name".to_owned()) }
+        Attempt { libpq, ..Attempt::plain(format!("host \"{name}\""), why, CHECK_THE_NAME.to_owned()) }
     }
 
     pub(crate) fn socket_path_too_long(path: &Path) -> Attempt {

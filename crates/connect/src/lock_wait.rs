@@ -51,7 +51,6 @@ impl fmt::Display for LockHolder {
 }
 
 /// Several sessions as a list.
-#[must_use]
 pub fn in_words(holders: &[LockHolder]) -> String {
     holders.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -44,7 +44,6 @@ const RESETS: usize = 3;
 
 impl Patience {
     /// That of the session's target, and at most what statements before a run may wait.
-    #[must_use]
     pub fn for_session(session: &Session) -> Self {
         let Self { lock_timeout, limit } = session.patience();
         let limit = session.lock_wait_limit().map_or(limit, |lock_limit| lock_limit.min(limit));

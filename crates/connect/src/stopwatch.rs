@@ -9,25 +9,21 @@ pub struct Stopwatch(Instant);
 
 impl Stopwatch {
     /// Starts now.
-    #[must_use]
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
     /// The time since the start.
-    #[must_use]
     pub fn passed(self) -> Duration {
         self.0.elapsed()
     }
 
     /// The time since the start, in seconds.
-    #[must_use]
     pub fn seconds(self) -> f64 {
         self.passed().as_secs_f64()
     }
 
     /// The rest of a limit; zero if it has passed.
-    #[must_use]
     pub fn left_of(self, limit: Duration) -> Duration {
         limit.saturating_sub(self.passed())
     }

@@ -177,7 +177,6 @@ impl Target {
 
     /// The same target with this password for all hosts. For another attempt after an error with
     /// [`ConnectError::is_password_needed`], and for later connections.
-    #[must_use]
     pub fn with_password(self, password: Password) -> Target {
         // libpq does not read the password file if a password is given.
         Target { password: Some(password), password_file_warning: None, ..self }

@@ -1,11 +1,18 @@
 //! Cost of rows: the tables of a library beside `lineitem` of the crate tpchgen, and single generators. A benchmark, not
 //! a test: `cargo bench --package pgmeter-datagen`. The goal is as many rows per second as tpchgen makes.
 
+#[path = "../../../benchmarks/timing.rs"]
+mod timing;
+
 use std::fmt::Write as _;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pgmeter_datagen::{Generation, NoFiles, Options, Schema};
+use pgmeter_datagen::{Generation, NoFiles, Options};
 use tpchgen::generators::LineItemGenerator;
+
+use timing::Timing;
+
+#[path = "../tests/rows/text.rs"]
+mod text;
 
 /// Rows of one iteration.
 const ROWS: u64 = 10_000;
@@ -58,54 +65,41 @@ const GENERATORS: [(&str, &str, &str); 39] = [
 ];
 
 fn generation(schema: &str, size: f64) -> Generation {
-    let schema = Schema::parse(schema, "bench").expect("a schema");
+    let schema = text::schema(schema, "bench").expect("a schema");
     let options = Options { size: Some(size), ..Options::default() };
     Generation::new(&schema, &options, &NoFiles).expect("a generation")
 }
 
-fn rows(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("rows");
-    group.throughput(Throughput::Elements(ROWS));
+fn main() {
+    let mut timing = Timing::new("rows");
     let mut out = Vec::with_capacity(1 << 21);
     let library = generation(include_str!("../tests/library.sql"), 9750.0);
     for table in library.tables() {
         // A book is at least as many rows as are asked for; the others start again.
         let count = ROWS.min(table.rows());
-        group.throughput(Throughput::Elements(count));
-        group.bench_function(format!("library {}", table.name()), |bencher| {
-            bencher.iter(|| {
-                out.clear();
-                table.write_copy(0..count, &mut out);
-                out.len()
-            });
+        timing.piece(&format!("library {}", table.name()), count, || {
+            out.clear();
+            table.write_copy(0..count, &mut out);
+            out.len()
         });
     }
-    group.throughput(Throughput::Elements(ROWS));
-    group.bench_function("tpchgen lineitem", |bencher| {
-        let mut text = String::with_capacity(1 << 21);
-        bencher.iter(|| {
-            text.clear();
-            for row in LineItemGenerator::new(1.0, 1, 1).iter().take(10_000) {
-                writeln!(text, "{row}").expect("memory");
-            }
-            text.len()
-        });
+    let mut text = String::with_capacity(1 << 21);
+    timing.piece("tpchgen lineitem", ROWS, || {
+        text.clear();
+        for row in LineItemGenerator::new(1.0, 1, 1).iter().take(10_000) {
+            writeln!(text, "{row}").expect("memory");
+        }
+        text.len()
     });
     for (name, kind, directives) in GENERATORS {
         let kind = if kind.contains("NULL") { kind.to_owned() } else { format!("{kind} NOT NULL") };
         let schema = format!("{MACROS}CREATE TABLE t(\nc {kind} -- df: {directives}\n);");
         let generation = generation(&schema, 1_000_000.0);
         let table = &generation.tables()[0];
-        group.bench_function(format!("generator {name}"), |bencher| {
-            bencher.iter(|| {
-                out.clear();
-                table.write_copy(0..ROWS, &mut out);
-                out.len()
-            });
+        timing.piece(&format!("generator {name}"), ROWS, || {
+            out.clear();
+            table.write_copy(0..ROWS, &mut out);
+            out.len()
         });
     }
-    group.finish();
 }
-
-criterion_group! { name = benches; config = Criterion::default().sample_size(20); targets = rows }
-criterion_main!(benches);

@@ -1,7 +1,7 @@
 //! Rows for any schema. Pure: no socket, file, thread or clock.
 //!
-//! [`Schema::parse`] reads SQL text and the directives in its comments (datafiller's language), and
-//! [`Schema::described`] takes the tables from the catalogs of a server.
+//! [`Schema::new`] takes the tables from a [`Description`] of a server's catalogs, and the directives (datafiller's
+//! language) from the comments of the SQL text that the server has executed.
 //! [`Generation::new`] compiles a generator for each column, and [`TableRows::write_copy`] writes any range of rows in
 //! COPY's text format. A value depends on (seed, table, column, row) alone, so chunks may be made in any order, and a
 //! column that is added later changes no other.

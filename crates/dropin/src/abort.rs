@@ -8,7 +8,6 @@ use script::CaptureKind;
 use crate::system_words::without_number;
 
 /// Why a client was aborted, in pgbench's words: one message, or two if a called function prints its own.
-#[must_use]
 pub fn abort_messages(aborted: &AbortedClient) -> Vec<String> {
     let AbortedClient { client, place, cause } = aborted;
     if let AbortCause::Connecting { address, reason } = cause {

@@ -40,7 +40,6 @@ impl ClientMessages {
     }
 
     /// The messages about an event.
-    #[must_use]
     pub fn of(&self, event: &ClientEvent<'_>) -> Vec<Message> {
         match event {
             ClientEvent::Connects { .. } => self.password_file_warning.iter().map(Message::line).collect(),

@@ -7,13 +7,11 @@ use crate::message::PROGRAM;
 pub(crate) const PGBENCH_VERSION: &str = "19";
 
 /// `19 (pgmeter 0.1.0)`, as in the banner.
-#[must_use]
 pub fn version() -> String {
     format!("{PGBENCH_VERSION} (pgmeter {})", env!("CARGO_PKG_VERSION"))
 }
 
 /// The line of `--version`.
-#[must_use]
 pub fn version_line() -> String {
     format!("{PROGRAM} (PostgreSQL) {}\n", version())
 }

@@ -40,7 +40,6 @@ pub fn initialization_failed(error: WorkloadError) -> Stop {
 }
 
 /// The last line: total time, and time of each step.
-#[must_use]
 pub fn initialization_done(report: &InitReport) -> Message {
     Message::line(format_args!("done in {:.2} s ({}).", report.total().as_secs_f64(), report.steps_text()))
 }
@@ -60,7 +59,6 @@ pub struct LoadProgress {
 
 impl LoadProgress {
     /// Lines for a terminal overwrite each other.
-    #[must_use]
     pub fn new(quiet: bool, is_terminal: bool) -> Self {
         Self { quiet, is_terminal, table: String::new(), due: QUIET_TIME, width: 0 }
     }
@@ -120,7 +118,6 @@ impl LoadProgress {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "2⁵³ rows are more than any table has")]
 fn line(table: &str, done: u64, total: u64, elapsed: Duration) -> String {
     let elapsed_s = elapsed.as_secs_f64();
     let remaining_s = (total - done.min(total)) as f64 * elapsed_s / done as f64;

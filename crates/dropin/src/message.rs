@@ -34,13 +34,11 @@ pub struct Message {
 
 impl Message {
     /// A message of this level.
-    #[must_use]
     pub fn new(level: Level, text: impl Display) -> Self {
         Self { level, text: text.to_string() }
     }
 
     /// A line without prefix.
-    #[must_use]
     pub fn line(text: impl Display) -> Self {
         Self::new(Level::Bare, format_args!("{text}\n"))
     }
@@ -57,13 +55,11 @@ pub struct Stop {
 
 impl Stop {
     /// Exit status 1 with this error.
-    #[must_use]
     pub fn error(text: impl Display) -> Self {
         Self { messages: vec![Message::new(Level::Error, text)], code: 1 }
     }
 
     /// Exit status 0 with this text.
-    #[must_use]
     pub fn done(text: impl Into<String>) -> Self {
         Self { messages: vec![Message::new(Level::Bare, text.into())], code: 0 }
     }

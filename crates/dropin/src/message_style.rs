@@ -31,13 +31,11 @@ fn colours(changes: &str) -> Colours {
 
 impl MessageStyle {
     /// The default colours, with the changes in `PG_COLORS`.
-    #[must_use]
     pub fn coloured(changes: &str) -> Self {
         Self { colours: Some(colours(changes)) }
     }
 
     /// The formatted message, without line end.
-    #[must_use]
     pub fn render(&self, level: Level, text: &str) -> String {
         let (word, colour) = match level {
             Level::Error => ("error: ", "error"),

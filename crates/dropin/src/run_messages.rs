@@ -15,14 +15,12 @@ use crate::session::{self, SETUP};
 use crate::system_words::without_number;
 
 /// The first line on stdout.
-#[must_use]
 pub fn banner(session: &Session) -> String {
     let server = session.parameter("server_version").unwrap_or_default();
     format!("pgbench ({}, server {server})\n", version())
 }
 
 /// The line with the parameters of the run; only with `--debug`.
-#[must_use]
 pub fn parameters_message(options: &Options, session: &Session, target: &Target) -> Option<Message> {
     let host = run::host(session.address());
     let port = target.host_of(session.address()).port;
@@ -39,14 +37,12 @@ pub fn parameters_message(options: &Options, session: &Session, target: &Target)
 }
 
 /// The message about a scale that is ignored.
-#[must_use]
 pub fn scale_ignored(table: &str, scale: impl Display) -> Message {
     let text = format_args!("scale option ignored, using count from {table} table ({scale})");
     Message::new(Level::Warning, text)
 }
 
 /// The messages about a step of the vacuum before a run.
-#[must_use]
 pub fn vacuum_messages(event: VacuumEvent<'_>) -> Vec<Message> {
     match event {
         VacuumEvent::SmallTables => vec![Message::new(Level::Bare, "starting vacuum...")],

@@ -4,13 +4,11 @@
 use std::io;
 
 /// `No such file or directory`
-#[must_use]
 pub fn system_words(error: &io::Error) -> String {
     without_number(&error.to_string()).to_owned()
 }
 
 /// The same for the text of such an error.
-#[must_use]
 pub fn without_number(text: &str) -> &str {
     text.split_once(" (os error").map_or(text, |(words, _)| words)
 }

@@ -211,7 +211,6 @@ impl Plan {
     pub const RATE_PER_WORKER_MAX: f64 = 1e6;
 
     /// Whether the scripts that run only read: all of their SQL can write only by functions that it calls.
-    #[must_use]
     pub fn only_reads(&self) -> bool {
         let run = self.scripts.iter().filter(|script| script.weight > 0);
         run.flat_map(|script| script.program.commands()).all(|command| match &command.kind {

@@ -53,7 +53,6 @@ impl LoadGate {
     }
 
     /// The current state.
-    #[must_use]
     pub fn state(&self) -> GateState {
         match self.0.load(Ordering::Relaxed) {
             0 => GateState::Open,

@@ -8,7 +8,6 @@ use crate::plan::Plan;
 use crate::secret_levels::{ShownLabels, shown_labels};
 
 /// The design of an experiment with this plan.
-#[must_use]
 pub fn design(experiment: &Experiment, plan: &Plan) -> ExperimentDesign {
     let shown = &shown_labels(experiment);
     let text = |text: &Option<String>| text.as_deref().map(SafeText::from);

@@ -2,6 +2,7 @@
 //! the file; `matrix` builds the combinations, and `plan` orders the trials.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -31,7 +32,6 @@ pub enum Profile {
 
 impl Profile {
     /// As in the store and in reports.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Profile::Full => "full",
@@ -109,6 +109,20 @@ const STANDBY: &str = "standby";
 /// The factor whose levels are defined by `cases`.
 const CASE: &str = "case";
 
+/// The error that there is no such file.
+fn missing(path: &Path) -> ExperimentError {
+    let file = path.display();
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let hint = match config::similar_file(path) {
+        Some(similar) => format!("did you mean: pgmeter lab run {}", folder.join(similar).display()),
+        None if path.extension().is_none() => {
+            format!("if {file} is a database, name it with -d {file}, as in pgmeter bench -d {file}")
+        }
+        None => "for one change without a file, use: pgmeter compare --factor clients=1,8".to_owned(),
+    };
+    ExperimentError::Combination(format!("cannot read the experiment {file}: there is no such file; {hint}"))
+}
+
 impl Experiment {
     /// Reads and checks a file. Files that it names are relative to it.
     ///
@@ -116,7 +130,10 @@ impl Experiment {
     /// The file cannot be read or is invalid; the error contains the position.
     pub fn read(path: &Path, profile: Profile) -> Result<Experiment, ExperimentError> {
         let file = path.display().to_string();
-        let unreadable = |source| ExperimentError::Read { file: file.clone(), source };
+        let unreadable = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => missing(path),
+            _ => ExperimentError::Read { file: file.clone(), source },
+        };
         let text = config::text_of(path, FILE_LENGTH_MAX).map_err(unreadable)?;
         let folder = path.parent().unwrap_or(Path::new("."));
         Experiment::parse(&text, &file, folder, profile)

@@ -349,7 +349,6 @@ pub(crate) fn section_of(name: &str) -> Option<Section> {
 }
 
 /// The name of a key's section in a file; `None` of an unknown key.
-#[must_use]
 pub fn section_name(key: &str) -> Option<&'static str> {
     section_of(key).map(Section::name)
 }

@@ -173,9 +173,7 @@ fn data_in_words(data: &DataSpec) -> String {
         (Some(name), Some(_)) => {
             let about = WorkloadName::about().find(|(shipped, _)| *shipped == name.to_string());
             let tables = about.map_or_else(|| format!("the workload {name}"), |(_, about)| about.to_owned());
-            let bytes = data_bytes(data);
-            let about = if bytes < 1_000_000 { "" } else { "about " };
-            format!("{tables} at scale {}, {about}{}", data.scale, size(bytes))
+            format!("{tables} at scale {}, about {}", data.scale, sql::size_pretty(data_bytes(data)))
         }
     };
     let mut words = vec![tables];
@@ -197,7 +195,7 @@ fn data_in_words(data: &DataSpec) -> String {
 /// The arrangement of the servers, with its reason; empty for a single server. `is_estimated`: the size of a workload is
 /// unknown.
 fn arrangement_in_words(arrangement: Arrangement, order: TrialOrder, is_estimated: bool) -> Option<String> {
-    let needed = |bytes| format!("with data and connections they need about {}", size(bytes));
+    let needed = |bytes| format!("with data and connections they need about {}", sql::size_pretty(bytes));
     let in_turns = match order {
         TrialOrder::Interleaved => {
             ["used in turns within each repeat", "all repeats on one server before the next"]
@@ -210,13 +208,13 @@ fn arrangement_in_words(arrangement: Arrangement, order: TrialOrder, is_estimate
             "side by side, {}: {} of the {} there are",
             in_turns[0],
             needed(needed_bytes),
-            size(available_bytes)
+            sql::size_pretty(available_bytes)
         )),
         Arrangement::OneAtATime { needed_bytes, available_bytes } => Some(format!(
             "one at a time, {}: {}, too much for {}{}",
             in_turns[1],
             needed(needed_bytes),
-            available_bytes.map_or_else(|| "a machine with unknown memory".to_owned(), size),
+            available_bytes.map_or_else(|| "a machine with unknown memory".to_owned(), sql::size_pretty),
             if is_estimated {
                 " (the size of a workload is unknown: add bytes_per_scale to its workload.toml)"
             } else {
@@ -253,17 +251,6 @@ fn restore_in_words(plan: &Plan, number: usize, data: &DataSpec) -> &'static str
         Restore::Never => {
             "loaded once and never restored, as configured: trials see the changes of earlier trials"
         }
-    }
-}
-
-/// `640 MB`, `4.2 GB`: decimal units, two digits.
-fn size(bytes: u64) -> String {
-    let megabytes = bytes as f64 / 1e6;
-    match megabytes {
-        ..1.0 => "less than 1 MB".to_owned(),
-        ..995.0 => format!("{megabytes:.0} MB"),
-        ..9_950.0 => format!("{:.1} GB", megabytes / 1e3),
-        _ => format!("{:.0} GB", megabytes / 1e3),
     }
 }
 

@@ -40,7 +40,6 @@ pub fn hide_levels(experiment: &Experiment, cells: &mut [Cell]) {
 }
 
 /// Masks the values of secret variables in a text about an experiment.
-#[must_use]
 pub fn hide_values(cells: &[Cell], text: &str) -> String {
     without_secret_values(text, secretly_named(cells))
 }
@@ -52,7 +51,6 @@ fn secretly_named(cells: &[Cell]) -> BTreeSet<(&String, &String)> {
 }
 
 /// Secret values of these combinations, which no message may show.
-#[must_use]
 pub fn secret_values(cells: &[Cell]) -> Vec<String> {
     run::secret_values(secretly_named(cells)).into_iter().cloned().collect()
 }

@@ -59,7 +59,6 @@ pub struct Synchronous {
 impl StandbyNetwork {
     /// As a network between clients and a server.
     pub fn network(&self) -> Network {
-        #[expect(clippy::cast_precision_loss, reason = "a bandwidth of 2^53 bits per second does not exist")]
         let bandwidth_bits_per_s = self.bandwidth_bits_per_s.map(|bits| bits as f64);
         let kind = NetworkKind::Tcp;
         Network { kind, delay: self.delay, jitter: self.jitter, bandwidth_bits_per_s, has_faults: false }

@@ -5,6 +5,9 @@
 //! abort or a hang is caught like a panic. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to whoever runs it")]
 
+// The name that the tests of that crate use.
+extern crate datagen as pgmeter_datagen;
+
 mod arguments;
 mod corpus;
 mod mutation;

@@ -336,13 +336,11 @@ impl Campaign {
     }
 
     /// The experiment, its plan and its files.
-    #[must_use]
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
 
     /// The state in the store.
-    #[must_use]
     pub fn row(&self) -> &ExperimentRow {
         &self.row
     }
@@ -388,7 +386,6 @@ impl Campaign {
 }
 
 /// The error of a command that needs the file of an experiment.
-#[must_use]
 pub fn file_missing(places: &StorePlaces) -> RunError {
     RunError::Usage(format!("name the experiment's file, such as experiment.toml{}", unfinished(places)))
 }

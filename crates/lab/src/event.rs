@@ -71,7 +71,6 @@ pub struct Listener<'a>(&'a dyn Fn(Event<'_>));
 
 impl<'a> Listener<'a> {
     /// A listener that calls this function.
-    #[must_use]
     pub fn new(told: &'a dyn Fn(Event<'_>)) -> Self {
         Self(told)
     }
@@ -92,7 +91,6 @@ impl<'a> Listener<'a> {
     }
 
     /// Shows that work of unknown length is in progress until the result is dropped.
-    #[must_use]
     pub fn busy(&self, text: impl Display) -> Busy<'a> {
         self.tell(Event::Busy(text.to_string()));
         Busy(*self)

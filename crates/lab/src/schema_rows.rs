@@ -1,5 +1,5 @@
-//! The rows of a schema for `pgmeter data`: from its text alone if that describes the tables, otherwise as a server
-//! describes them. The server is that of the user, or a temporary one.
+//! The rows of a schema for `pgmeter data`, as a server describes its tables. The server is that of the user, or a temporary
+//! one, which has no data of anyone.
 
 use connect::{Environment, Overrides, Target};
 use run::{Control, RunError};
@@ -26,10 +26,6 @@ pub fn rows_of_schema(
     if on.is_some() {
         let target = connect::resolve(on, &Overrides::default(), &Environment::of_process())?;
         return described(schema, options, &target, listener, control);
-    }
-    let read = control.leave_at_once(|| schema.read(options));
-    if let Some(generation) = read.map_err(|error| RunError::Usage(error.to_string()))? {
-        return Ok(generation);
     }
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     sweep(&locations, listener);

@@ -5,7 +5,6 @@ use connect::{Environment, Overrides, Session};
 use experiment::{Origin, ServerHost};
 
 /// The host of this process.
-#[must_use]
 pub fn host_of_process() -> ServerHost {
     host_of(std::process::id())
 }

@@ -9,7 +9,6 @@ use server::{Checksum, FetchProgress, Installation, Instrumentation, Locations, 
 use crate::event::{Event, Listener};
 
 /// Whether a server counts statements and measures I/O times.
-#[must_use]
 pub fn instrumentation(is_off: bool) -> Instrumentation {
     if is_off { Instrumentation::Off } else { Instrumentation::On }
 }

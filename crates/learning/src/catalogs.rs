@@ -389,8 +389,7 @@ impl Reader<'_> {
     /// Adds the common values in the order of their type, and the bounds of the histogram. Without `values`, adds only
     /// booleans, labels of enumerations, and constants of the column's CHECK constraints and partitions.
     fn common_values(&mut self, facts: &mut Facts, values: bool) -> Result<(), LearnError> {
-        let schema =
-            Schema::described(&facts.description, &Source::new("", "")).map_err(LearnError::Schema)?;
+        let schema = Schema::new(&facts.description, &Source::new("", "")).map_err(LearnError::Schema)?;
         for (at, table) in facts.tables.iter_mut().enumerate().filter(|(_, table)| !table.is_partition) {
             for column in &mut table.columns {
                 let permitted = schema.permitted(at, &column.name).unwrap_or_default();

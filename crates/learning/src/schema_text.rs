@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
     fn new(facts: &'a Facts, values: bool) -> Self {
         Self {
             facts,
-            schema: Schema::described(&facts.description, &Source::new("", "")).ok(),
+            schema: Schema::new(&facts.description, &Source::new("", "")).ok(),
             values,
             free: Vec::new(),
             relaxed: BTreeSet::new(),
@@ -88,9 +88,8 @@ impl<'a> Writer<'a> {
     fn relax(&mut self) -> Vec<String> {
         loop {
             self.write();
-            let made =
-                Schema::described(&self.facts.description, &Source::new(&self.text, "the learnt schema"))
-                    .and_then(|schema| Generation::new(&schema, &Options::default(), &NoFiles));
+            let made = Schema::new(&self.facts.description, &Source::new(&self.text, "the learnt schema"))
+                .and_then(|schema| Generation::new(&schema, &Options::default(), &NoFiles));
             let error = match made {
                 Ok(generation) => return generation.notes().to_vec(),
                 Err(error) => error,

@@ -169,7 +169,7 @@ fn note_kcache(watch: &mut Watch, statements: &Statements) {
 fn sum_per_transaction(statements: &[StatementCounters], column: &str, ran: Ran) -> Option<f64> {
     let values = statements.iter().filter_map(|statement| statement.values.get(column));
     let sum = values.copied().reduce(|sum, more| sum + more)?;
-    (ran.transactions > 0).then(|| sum / as_f64(ran.transactions))
+    (ran.transactions > 0).then(|| sum / ran.transactions as f64)
 }
 
 /// Cost of one transaction.
@@ -179,7 +179,7 @@ fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
         return PerTransaction::default();
     }
     let figures = figures(origin, &watch.at_end, &watch.server.questions);
-    let exact = as_f64(ran.transactions);
+    let exact = ran.transactions as f64;
     let counted = counted_transactions(watch, origin, ran).unwrap_or(exact);
     let per = |name: &str, transactions: f64| Some(figures.get(name)? / transactions);
     let waited_us = |name: &str| per(name, counted).map(|ms| ms * MICROS_PER_MILLI);
@@ -220,7 +220,7 @@ fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
 /// CPU time of the backends below which nothing is said of a transaction: the resolution of user and system time for
 /// each of them. The first use of tables costs each backend 1 to 2 ms of CPU time, which has no part in a transaction.
 fn cpu_least_s(watch: &Watch) -> f64 {
-    TICK_S * whole(watch.clients.known().count().max(1))
+    TICK_S * watch.clients.known().count().max(1) as f64
 }
 
 /// Names the CPU times that are left out.
@@ -258,7 +258,7 @@ const START_REPORTED_S: f64 = 2.0;
 /// transaction, a start is a part of each transaction.
 fn has_enough_blocks(watch: &Watch, figures: &BTreeMap<String, f64>) -> bool {
     let of = |name: &str| figures.get(name).copied().unwrap_or(0.0);
-    let starts = START_BLOCKS * whole(watch.clients.known().count());
+    let starts = START_BLOCKS * watch.clients.known().count() as f64;
     let is_reported = watch.since_s() <= -START_REPORTED_S;
     watch.reconnects || is_reported || of("blocks_hit") + of("blocks_read") >= START_BLOCKS_MULTIPLE * starts
 }
@@ -283,7 +283,7 @@ fn counted_transactions(watch: &Watch, origin: &Snapshot, ran: Ran) -> Option<f6
         Some(of("xact_commit")? + of("xact_rollback")?)
     };
     let (whole, measured) = (ended(&watch.at_start)?, ended(origin)?);
-    let all = as_f64(ran.transactions + ran.warmup_transactions);
+    let all = (ran.transactions + ran.warmup_transactions) as f64;
     (whole > 0.0 && measured > 0.0).then(|| all * measured / whole)
 }
 
@@ -323,14 +323,4 @@ fn with_workers(watch: &Watch, of_backends: &Stretch) -> Option<Stretch> {
         ..of_backends.used
     };
     Some(Stretch { seconds: of_clients.seconds, used })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "sessions of one run are far below 2⁵³")]
-fn whole(count: usize) -> f64 {
-    count as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "transactions of one run are far below 2⁵³")]
-fn as_f64(count: u64) -> f64 {
-    count as f64
 }

@@ -80,7 +80,7 @@ impl Timed {
             Timed {
                 min_us: command.min_us,
                 mean_us: command.mean_us,
-                executions: as_f64(command.executions),
+                executions: command.executions as f64,
                 sends: !command.text.starts_with('\\'),
                 is_in_pipeline,
             }
@@ -94,14 +94,14 @@ fn hottest_row(record: &Record) -> Option<Ceiling> {
     let scripts = record.plan.scripts.iter().zip(&record.summary.scripts);
     let found = scripts.filter_map(|(script, summary)| {
         let contention = script.contention.as_ref()?;
-        let rows = as_f64(contention.rows(&record.plan.variables)?);
+        let rows = contention.rows(&record.plan.variables)? as f64;
         let commands = Timed::of_script(&summary.commands);
         let locking = contention.command as usize;
         let flush = commit_flush(record).and_then(|flushing| flushing.one_us());
         let network_us = record.summary.generator.as_ref().and_then(|it| it.shortest_connect_us);
         let held = Held::of(&commands, locking, network_us, flush)?;
         // Share of all transactions that lock such a row.
-        let share = commands[locking].executions / as_f64(record.summary.counts.succeeded);
+        let share = commands[locking].executions / record.summary.counts.succeeded as f64;
         let (tps, basis) = held.bound(rows, share)?;
         let is_measured = commit_flush(record).is_some_and(|flushing| flushing.spent_us.is_some());
         if held.is_one_command && !is_measured && tps < reached_tps(record) {
@@ -251,7 +251,7 @@ const LOOKS_MIN: u64 = 10;
 /// flushes, and while it does, at most all others wait for the lock.
 fn flush_waits(record: &Record) -> Option<Bound> {
     let waits = record.observation.as_ref()?.waits.as_ref().filter(|waits| waits.looks >= LOOKS_MIN)?;
-    let clients = as_f64(waits.backends_seen) / as_f64(waits.looks);
+    let clients = waits.backends_seen as f64 / waits.looks as f64;
     let busy_clients = clients * (1.0 - waits.idle_share);
     let in_wait = |event_type: &str, names: &[&str]| {
         let is_it = |wait: &&WaitShare| {
@@ -284,7 +284,7 @@ fn flushes(known: Flushing) -> Option<Bound> {
 /// Applies only over a network.
 fn round_trips(record: &Record) -> Option<Ceiling> {
     let generator = record.summary.generator.as_ref()?;
-    let trips = as_f64(generator.commands.round_trips) / transactions(record);
+    let trips = generator.commands.round_trips as f64 / transactions(record);
     let bound = distance(f64::from(record.plan.clients), trips, generator.shortest_connect_us?);
     ceiling(bound, record)
 }
@@ -300,7 +300,7 @@ fn distance(clients: f64, trips: f64, distance_us: f64) -> Bound {
 fn way(record: &Record) -> Option<Ceiling> {
     let generator = record.summary.generator.as_ref()?;
     let Evidence::OnTheWay { way_us, .. } = generator.verdict.evidence else { return None };
-    let round_trips_per_transaction = as_f64(generator.commands.round_trips) / transactions(record);
+    let round_trips_per_transaction = generator.commands.round_trips as f64 / transactions(record);
     let clients = f64::from(record.plan.clients);
     let tps = clients * MICROS_PER_SECOND / (round_trips_per_transaction * way_us);
     ceiling((tps, CeilingBasis::OnTheWay { clients, round_trips_per_transaction, way_us }), record)
@@ -330,7 +330,7 @@ fn reads(record: &Record) -> Option<Ceiling> {
 fn reads_seen_us(record: &Record) -> Option<f64> {
     let waits = record.observation.as_ref()?.waits.as_ref().filter(|waits| waits.looks >= LOOKS_MIN)?;
     let reads = waits.top.iter().filter(|wait| is_block_io(wait) && !wait.event.contains("Write"));
-    let backends = as_f64(waits.backends_seen) / as_f64(waits.looks) * (1.0 - waits.idle_share);
+    let backends = waits.backends_seen as f64 / waits.looks as f64 * (1.0 - waits.idle_share);
     let reading: f64 = backends * reads.map(|wait| wait.share).sum::<f64>();
     (reading > 0.0).then(|| reading * MICROS_PER_SECOND / reached_tps(record))
 }
@@ -397,12 +397,7 @@ impl Processors {
 }
 
 fn transactions(record: &Record) -> f64 {
-    as_f64((record.summary.counts.succeeded + record.summary.counts.failed).max(1))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "transactions of one run are far below 2⁵³")]
-fn as_f64(count: u64) -> f64 {
-    count as f64
+    (record.summary.counts.succeeded + record.summary.counts.failed).max(1) as f64
 }
 
 #[cfg(test)]

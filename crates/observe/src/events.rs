@@ -228,7 +228,6 @@ fn vacuum_detail(vacuuming: &Vacuuming) -> String {
     format!("{} ({})", vacuuming.table, vacuuming.what)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "backends of one server are far below 2⁵³")]
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -71,7 +71,6 @@ fn cpu(user_s: f64, system_s: f64) -> Option<BackendCpu> {
 
 impl BackendCpu {
     /// CPU time since `earlier`.
-    #[must_use]
     pub fn since(&self, earlier: &BackendCpu) -> BackendCpu {
         BackendCpu {
             user: self.user.saturating_sub(earlier.user),

@@ -59,7 +59,6 @@ fn io_number(text: &str, name: &str) -> Option<f64> {
     value.trim().parse().ok()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "ticks since a start are far below 2⁵³")]
 fn whole(ticks: u64) -> f64 {
     ticks as f64
 }
@@ -99,7 +98,6 @@ pub(crate) fn young_server(pid: u32) -> Option<Process> {
 }
 
 /// Whether the server process of a new session is on this host, in the same PID namespace.
-#[must_use]
 pub fn is_server_here(process_id: u32) -> bool {
     young_server(process_id).is_some()
 }

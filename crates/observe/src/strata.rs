@@ -37,7 +37,6 @@ const ASLEEP_UNSEEN_MAX: f64 = 0.05;
 impl Weights {
     /// Weights with which the samples of a tally add up to the strata; `None` if there are no samples of sleeping
     /// backends.
-    #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
     fn new(tally: &Tally, strata: &Strata) -> Option<Weights> {
         let looks = tally.looks as f64;
         let (asleep_seen, backends) = (tally.asleep() as f64 / looks, tally.clients() as f64 / looks);
@@ -64,7 +63,6 @@ struct Weighed {
 }
 
 impl Weighed {
-    #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
     fn new(tally: &Tally, weights: &Weights) -> Weighed {
         let mut weighed = Weighed::default();
         let mut add = |doing: WaitEvent, backends: f64| *weighed.doing.entry(doing).or_default() += backends;
@@ -135,7 +133,6 @@ impl Tally {
 }
 
 /// Average numbers of idle and other backends in one stretch of time.
-#[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
 fn means(tally: &Tally, strata: Option<&Strata>) -> Weighed {
     let weights = strata.and_then(|strata| Weights::new(tally, strata)).unwrap_or(Weights::Samples);
     let Weighed { idle, doing } = Weighed::new(tally, &weights);
@@ -215,7 +212,6 @@ fn scripts(whole: &Tally, weights: &Weights, top: &[WaitShare]) -> Vec<Vec<WaitS
         sums.retain(|doing, _| !Tally::is_awake(doing));
         sums.values_mut().for_each(|seen| *seen *= asleep);
         if all_awake > 0.0 {
-            #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
             let part = awake(script) / all_awake * whole.asleep() as f64;
             sums.insert(owned(RUNNING), running * part);
             sums.insert(owned(RUNNABLE), runnable * part);
@@ -357,7 +353,6 @@ mod tests {
     /// Uniform numbers from 0 to 1, from a seed (Knuth's multiplier of MMIX).
     fn uniform(state: &mut u64) -> f64 {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        #[expect(clippy::cast_precision_loss, reason = "it has 31 bits")]
         let number = (*state >> 33) as f64;
         number / f64::from(1_u32 << 31)
     }

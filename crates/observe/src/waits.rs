@@ -84,7 +84,7 @@ impl Tally {
             let doing = if is_new && counts.len() >= KINDS_MAX { owned(OTHER) } else { doing.clone() };
             *counts.entry(doing.clone()).or_default() += backends;
             for (script, share) in matcher.shares(statement.as_deref()) {
-                *self.scripts[script].entry(doing.clone()).or_default() += share * as_f64(*backends);
+                *self.scripts[script].entry(doing.clone()).or_default() += share * *backends as f64;
             }
         }
     }
@@ -146,15 +146,15 @@ impl Tally {
         let reading = self.doing.get(&client_read).copied().unwrap_or(0);
         let waiting = doing.remove(&client_read).unwrap_or(0);
         let idle_share =
-            if self.idle + reading > 0 { as_f64(self.idle) / as_f64(self.idle + reading) } else { 1.0 };
+            if self.idle + reading > 0 { self.idle as f64 / (self.idle + reading) as f64 } else { 1.0 };
         let idle = scaled(waiting, idle_share);
         if waiting > idle {
             doing.insert(client_read, waiting - idle);
         }
         // These counts contain client backends only; workers are only in the samples.
-        let looked = if self.looks == 0 { 0.0 } else { as_f64(looks) / as_f64(self.looks) };
+        let looked = if self.looks == 0 { 0.0 } else { looks as f64 / self.looks as f64 };
         let workers =
-            self.workers.iter().map(|(doing, &seen)| (doing.clone(), rounded(as_f64(seen) * looked)));
+            self.workers.iter().map(|(doing, &seen)| (doing.clone(), rounded(seen as f64 * looked)));
         let workers: BTreeMap<WaitEvent, u64> = workers.collect();
         let mut scripts = self.scripts.clone();
         if !matcher.needs_text() {
@@ -162,17 +162,12 @@ impl Tally {
             for (script, _) in matcher.shares(None) {
                 scripts[script].clear();
                 for (doing, &seen) in doing.iter().chain(&workers) {
-                    *scripts[script].entry(doing.clone()).or_default() += as_f64(seen);
+                    *scripts[script].entry(doing.clone()).or_default() += seen as f64;
                 }
             }
         }
         Tally { looks, idle, doing, workers, scripts }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
-fn as_f64(count: u64) -> f64 {
-    count as f64
 }
 
 #[expect(

@@ -26,7 +26,7 @@ mod tracer;
 pub use live::{LiveSample, Phase, live_line};
 pub use live_figures::LiveFigures;
 pub use live_metrics::{Metrics, open_metrics};
-pub use live_view::{LiveView, SoFar, live_view};
+pub use live_view::{LiveSecond, LiveView, SoFar, in_place_of, live_view};
 pub use log_files::{LogFiles, LogOptions, OnLogError, Sampler, WorkerLog};
 pub use metrics_server::MetricsServer;
 pub use selection::{ReportedStore, Selected, Selection, SelectionError, overview, select};

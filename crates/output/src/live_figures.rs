@@ -1,6 +1,7 @@
 //! Figures of a run in progress, accumulated second by second, and their three forms: line, view, metrics.
 //! This module does no I/O: `cli` decides when they are shown.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use results::{Latency, Limit, Plan, WaitMean};
@@ -8,7 +9,7 @@ use stats::{Interval, ScriptStats};
 
 use crate::live::{LiveSample, Phase};
 use crate::live_metrics::{Metrics, open_metrics};
-use crate::live_view::{LiveView, SoFar};
+use crate::live_view::{LiveSecond, LiveView, SECONDS_MAX, SoFar};
 
 /// Minimum length of an interval that gets its own line.
 const SHORTEST_LINE: Duration = Duration::from_millis(500);
@@ -27,8 +28,8 @@ pub struct LiveFigures {
     seconds: u32,
     time: Duration,
     newest: ScriptStats,
-    /// Succeeded transactions per second, one value per second of the current phase.
-    tps_history: Vec<f64>,
+    /// The newest seconds of the current phase.
+    last_minute: VecDeque<LiveSecond>,
     /// All measured transactions, by script.
     measured: Vec<ScriptStats>,
 }
@@ -44,7 +45,7 @@ impl LiveFigures {
             seconds: 0,
             time: Duration::ZERO,
             newest: ScriptStats::new(),
-            tps_history: Vec::new(),
+            last_minute: VecDeque::new(),
             measured: vec![ScriptStats::new(); plan.scripts.len()],
         }
     }
@@ -58,7 +59,7 @@ impl LiveFigures {
             if self.measuring_since.is_none() {
                 self.measuring_since = Some(elapsed.saturating_sub(length));
                 self.restart();
-                self.tps_history.clear();
+                self.last_minute.clear();
             }
             for (all, newest) in self.measured.iter_mut().zip(&interval.scripts) {
                 all.merge(newest);
@@ -67,7 +68,14 @@ impl LiveFigures {
         let total = interval.total();
         let is_whole = length >= SHORTEST_LINE;
         if is_whole {
-            self.tps_history.push(per_second(total.counts.succeeded, length));
+            if self.last_minute.len() == SECONDS_MAX {
+                self.last_minute.pop_front();
+            }
+            self.last_minute.push_back(LiveSecond {
+                tps: per_second(total.counts.succeeded, length),
+                p99_us: Latency::of(&total.response).map(|us| us.p99),
+                lag_us: self.plan.rate_tps.and_then(|_| lag_us(&total)),
+            });
         }
         self.newest.merge(&total);
         self.seconds += 1;
@@ -92,10 +100,6 @@ impl LiveFigures {
     /// The figures of the seconds since the last line or view.
     pub fn line(&mut self) -> LiveSample {
         let stats = &self.newest;
-        let lag_us = || {
-            let (response, service) = (stats.response.mean_ns()?, stats.service.mean_ns()?);
-            Some((response - service) / NANOS_PER_MICRO)
-        };
         let sample = LiveSample {
             elapsed: self.phase_time(),
             phase: self.phase,
@@ -104,7 +108,7 @@ impl LiveFigures {
             failed: stats.counts.failed,
             skipped: stats.counts.skipped,
             late: self.plan.latency_limit_us.map(|_| stats.counts.late),
-            lag_us: self.plan.rate_tps.and_then(|_| lag_us()),
+            lag_us: self.plan.rate_tps.and_then(|_| lag_us(stats)),
         };
         self.restart();
         sample
@@ -135,7 +139,7 @@ impl LiveFigures {
             second,
             done_share,
             left,
-            tps_history: self.tps_history.clone(),
+            last_minute: self.last_minute.iter().copied().collect(),
             so_far,
             waits: shares(waits),
         }
@@ -163,7 +167,7 @@ impl LiveFigures {
             clients: self.plan.clients,
             measured: if is_warmup { Duration::ZERO } else { self.phase_time() },
             warmup: is_warmup,
-            tps: self.tps_history.last().copied().unwrap_or(0.0),
+            tps: self.last_minute.back().map_or(0.0, |second| second.tps),
             scripts: names.zip(&self.measured).collect(),
             waits: waits
                 .iter()
@@ -176,13 +180,16 @@ impl LiveFigures {
 /// Wait events as shares of the backends that were not idle, in descending order.
 fn shares(waits: &[WaitMean]) -> Vec<(String, f64)> {
     let all: f64 = waits.iter().map(|wait| wait.backends).sum();
-    let name = |wait: &WaitMean| match wait.event_type.as_str() {
-        "CPU" => wait.event.clone(),
-        event_type => format!("{event_type} {}", wait.event),
-    };
+    let name = |wait: &WaitMean| report::wait_name(&wait.event_type, &wait.event);
     let mut shares: Vec<_> = waits.iter().map(|wait| (name(wait), wait.backends / all)).collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     shares
+}
+
+/// Mean time between scheduled and actual start.
+fn lag_us(stats: &ScriptStats) -> Option<f64> {
+    let (response, service) = (stats.response.mean_ns()?, stats.service.mean_ns()?);
+    Some((response - service) / NANOS_PER_MICRO)
 }
 
 fn per_second(count: u64, time: Duration) -> f64 {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use results::{Counts, Latency};
 
 use crate::live::{LiveSample, Phase};
-use report::TextStyle;
 use report::figures::{count, fixed, latency, percent, rate, with_ordinary_spaces};
 use report::prose::{Emphasis, cut, emphasise, escaped_line};
+use report::{TextStyle, sparkline};
 
 /// Contents of the view.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,12 +21,23 @@ pub struct LiveView {
     pub done_share: Option<f64>,
     /// Estimated remaining time of this phase; `None` if unknown.
     pub left: Option<Duration>,
-    /// Succeeded transactions of each second of this phase, the newest last.
-    pub tps_history: Vec<f64>,
+    /// The seconds of this phase, at most the last 60, the newest last.
+    pub last_minute: Vec<LiveSecond>,
     /// Totals of the measured window; `None` during the warm-up.
     pub so_far: Option<SoFar>,
     /// Recent wait events of the backends and their shares, in descending order.
     pub waits: Vec<(String, f64)>,
+}
+
+/// A second of a phase.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct LiveSecond {
+    /// Succeeded transactions per second.
+    pub tps: f64,
+    /// 99th percentile of the response times; `None` if none succeeded.
+    pub p99_us: Option<f64>,
+    /// Mean time between scheduled and actual start; `None` without a rate.
+    pub lag_us: Option<f64>,
 }
 
 /// Totals of the measured window.
@@ -44,23 +55,26 @@ pub struct SoFar {
 const VALUE_COLUMN: usize = 13;
 /// Width of the progress bar, in columns.
 const BAR_WIDTH: usize = 30;
-/// Seconds shown in the throughput curve.
-const CURVE_LENGTH: usize = 40;
+/// Seconds shown in the curves.
+pub(crate) const SECONDS_MAX: usize = 60;
 /// Wait events shown.
 const WAITS_MAX: usize = 4;
 
 /// The lines, each at most as wide as the terminal.
 pub fn live_view(view: &LiveView, style: &TextStyle) -> Vec<String> {
     let mut lines = vec![headline(view, style), progress(view)];
-    lines.push(labelled("throughput", &throughput(view)));
-    lines.push(labelled("", &curve(&view.tps_history)));
+    lines.extend(over_time("throughput", &throughput(view), view, |second| Some(second.tps), rate));
     lines.push(labelled("latency", &latencies("last second", view.second.response_us.as_ref())));
     if let Some(so_far) = &view.so_far {
         lines.push(labelled("", &latencies("so far", so_far.response_us.as_ref())));
-        lines.push(labelled("failures", &failures(&so_far.counts)));
     }
+    lines.extend(over_time("p99", "", view, |second| second.p99_us, latency));
     if let (Some(lag_us), Phase::Measuring) = (view.second.lag_us, view.second.phase) {
-        lines.push(labelled("lag", &format!("{} on average, from due to begun", latency(lag_us))));
+        let lag = format!("{} on average, from due to begun", latency(lag_us));
+        lines.extend(over_time("lag", &lag, view, |second| second.lag_us, latency));
+    }
+    if let Some(so_far) = &view.so_far {
+        lines.push(labelled("failures", &failures(&so_far.counts)));
     }
     if !view.waits.is_empty() {
         lines.push(labelled("waits", &waits(&view.waits)));
@@ -143,17 +157,32 @@ fn waits(waits: &[(String, f64)]) -> String {
     shown.join("  ")
 }
 
-/// One block character per second; the highest throughput shown has full height.
-fn curve(history: &[f64]) -> String {
-    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let shown = &history[history.len().saturating_sub(CURVE_LENGTH)..];
-    let highest = shown.iter().copied().fold(0.0, f64::max);
-    let block = |&tps: &f64| {
-        let steps = BLOCKS.iter().skip(1).filter(|_| highest > 0.0);
-        let reached = steps.enumerate().filter(|(at, _)| tps / highest > (*at as f64 + 0.5) / 7.5).count();
-        BLOCKS[reached.min(BLOCKS.len() - 1)]
-    };
-    shown.iter().map(block).collect()
+/// `1,234 tps; 1,180 to 1,240 in the last minute`, and below it the curve; nothing if no second has the figure.
+fn over_time(
+    label: &str,
+    newest: &str,
+    view: &LiveView,
+    of: fn(&LiveSecond) -> Option<f64>,
+    shown: fn(f64) -> String,
+) -> Vec<String> {
+    let values: Vec<Option<f64>> = view.last_minute.iter().map(of).collect();
+    let known = || values.iter().flatten().copied();
+    let (lowest, highest) = (known().fold(f64::INFINITY, f64::min), known().fold(0.0, f64::max));
+    if known().next().is_none() {
+        let is_known = !newest.is_empty();
+        return is_known.then(|| labelled(label, newest)).into_iter().collect();
+    }
+    let range = format!("{} to {} in the last minute", shown(lowest), shown(highest));
+    let told = if newest.is_empty() { range } else { format!("{newest}; {range}") };
+    vec![labelled(label, &told), labelled("", sparkline(&values).trim_end())]
+}
+
+/// What the terminal gets to show a text in place of the `lines` above the cursor. The lines are erased one by one: tmux
+/// keeps a screen that is erased as a whole in its history, so each frame of a view would stay there.
+pub fn in_place_of(lines: usize, text: &str) -> String {
+    // Cursor up, and erase to the end of the line (ECMA-48, §8.3.22 CUU and §8.3.41 EL).
+    let up = format!("\x1b[{lines}A\r");
+    if lines == 0 { text.to_owned() } else { format!("{up}{}{up}{text}", "\x1b[K\n".repeat(lines)) }
 }
 
 fn labelled(label: &str, value: &str) -> String {
@@ -174,10 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_is_as_high_as_the_throughput_beside_the_highest() {
-        assert_eq!(curve(&[0.0, 50.0, 100.0, 100.0]), "▁▅██");
-        assert_eq!(curve(&[0.0, 0.0]), "▁▁");
-        assert_eq!(curve(&[]), "");
-        assert_eq!(curve(&vec![1.0; 100]).chars().count(), CURVE_LENGTH);
+    fn a_view_is_replaced_line_by_line() {
+        assert_eq!(in_place_of(0, "a\n"), "a\n");
+        assert_eq!(in_place_of(2, "b\n"), "\x1b[2A\r\x1b[K\n\x1b[K\n\x1b[2A\rb\n");
     }
 }

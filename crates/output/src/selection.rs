@@ -3,11 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ::experiment::{Experiment, ExperimentError, Plan, Profile, design};
-use config::Folder;
+use ::experiment::{Experiment, ExperimentError, Profile};
 use results::{
-    ComparisonRecord, EntryId, EntryKind, ExperimentDesign, Found, Record, ResultsError, StepsRecord, Store,
-    StoredExperiment,
+    ComparisonRecord, EntryId, EntryKind, Found, Record, ResultsError, StepsRecord, Store, StoredExperiment,
 };
 use thiserror::Error;
 
@@ -281,7 +279,7 @@ pub fn overview(
 /// The overview of an experiment from these stores, by its file, with what a format with charts needs.
 fn with_file(all: Vec<FromStore>, stores: &[ReportedStore], format: Format) -> Overview {
     let first = all.first().map(|first| &first.stored);
-    let design = first.and_then(|stored| stored.design.clone().or_else(|| design_of_file(stored)));
+    let design = first.and_then(|stored| stored.design.clone());
     let mut overview = Overview::new(all, design.as_ref());
     if format.has_charts() {
         add_curves(&mut overview, stores);
@@ -316,19 +314,6 @@ fn add_curves(overview: &mut Overview, stores: &[ReportedStore]) {
             overview.add_curve(curve, &record);
         }
     }
-}
-
-/// The design of an experiment from a store of an earlier format, by its file as it was at the start; `None` if this version
-/// cannot read it.
-fn design_of_file(stored: &StoredExperiment) -> Option<ExperimentDesign> {
-    let profile = if stored.profile == Profile::Quick.name() { Profile::Quick } else { Profile::Full };
-    let folder = Folder::Stored(&stored.files);
-    let read = |(name, text): (&String, &String)| {
-        let experiment = Experiment::parse(text, name, folder, profile).ok()?;
-        let plan = Plan::of(&experiment, name, folder).ok()?;
-        (experiment.name == stored.name).then(|| design(&experiment, &plan))
-    };
-    stored.files.iter().filter(|(name, _)| !name.ends_with(".sql")).find_map(read)
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use pgmeter_output::{LiveSample, LiveView, Metrics, Phase, SoFar, live_line, live_view, open_metrics};
+use pgmeter_output::{
+    LiveSample, LiveSecond, LiveView, Metrics, Phase, SoFar, live_line, live_view, open_metrics,
+};
 use report::TextStyle;
 use results::{Counts, Latency};
 use stats::{Ending, Recorder, Sample, ScriptStats, Timestamp};
@@ -28,13 +30,19 @@ fn second(phase: Phase) -> LiveSample {
     }
 }
 
+fn of_minute((tps, p99_us): (f64, f64)) -> LiveSecond {
+    LiveSecond { tps, p99_us: Some(p99_us), lag_us: None }
+}
+
 fn measuring() -> LiveView {
     LiveView {
         title: "tpcb-like, 8 clients".to_owned(),
         second: second(Phase::Measuring),
         done_share: Some(1.0 / 3.0),
         left: Some(Duration::from_secs(40)),
-        tps_history: vec![1_180.0, 1_240.0, 300.0, 1_234.0],
+        last_minute: [(1_180.0, 18e3), (1_240.0, 18e3), (300.0, 90e3), (1_234.0, 19.4e3)]
+            .map(of_minute)
+            .into(),
         so_far: Some(SoFar {
             tps: 1_198.5,
             response_us: Some(latency(6_655.0)),
@@ -63,10 +71,12 @@ fn what_is_watched_of_a_run_that_is_measured() {
     insta::assert_snapshot!(shown(&measuring()), @r"
     tpcb-like, 8 clients: measuring
                  ━━━━━━━━━━────────────────────  33 %, 20 s, 40 s left
-      throughput 1,234 tps, 1,198 so far
+      throughput 1,234 tps, 1,198 so far; 300.0 to 1,240 in the last minute
                  ██▃█
       latency    last second  p50 6.48 ms  p90 9.72 ms  p99 19.4 ms  max  130 ms
                  so far       p50 6.66 ms  p90 9.98 ms  p99 20.0 ms  max  133 ms
+      p99        18.0 ms to 90.0 ms in the last minute
+                 ▂▂█▃
       failures   30 failed, 12 retried
       waits      LWLock WALWrite 41 %  IO WalSync 22 %  CPU 20 %
     ");
@@ -78,9 +88,11 @@ fn a_warm_up_has_no_figures_that_count_yet() {
     insta::assert_snapshot!(shown(&view), @r"
     tpcb-like, 8 clients: warming up
                  ━━━━━━━━━━────────────────────  33 %, 20 s, 40 s left
-      throughput 1,234 tps
+      throughput 1,234 tps; 300.0 to 1,240 in the last minute
                  ██▃█
       latency    last second  p50 6.48 ms  p90 9.72 ms  p99 19.4 ms  max  130 ms
+      p99        18.0 ms to 90.0 ms in the last minute
+                 ▂▂█▃
     ");
 }
 
@@ -88,15 +100,20 @@ fn a_warm_up_has_no_figures_that_count_yet() {
 fn an_open_loop_shows_its_lag_and_an_endless_run_no_bar() {
     let mut view = LiveView { done_share: None, left: None, ..measuring() };
     view.second = LiveSample { lag_us: Some(612.0), response_us: None, tps: 0.0, ..view.second };
+    view.last_minute.iter_mut().for_each(|second| second.lag_us = Some(612.0));
+    view.last_minute.push(LiveSecond { tps: 0.0, p99_us: None, lag_us: None });
     insta::assert_snapshot!(shown(&view), @r"
     tpcb-like, 8 clients: measuring
                  20 s
-      throughput 0 tps, 1,198 so far
-                 ██▃█
+      throughput 0 tps, 1,198 so far; 0 to 1,240 in the last minute
+                 ██▃█▁
       latency    last second  no transaction succeeded
                  so far       p50 6.66 ms  p90 9.98 ms  p99 20.0 ms  max  133 ms
+      p99        18.0 ms to 90.0 ms in the last minute
+                 ▂▂█▃
+      lag        612 µs on average, from due to begun; 612 µs to 612 µs in the last minute
+                 ████
       failures   30 failed, 12 retried
-      lag        612 µs on average, from due to begun
       waits      LWLock WALWrite 41 %  IO WalSync 22 %  CPU 20 %
     ");
 }

@@ -92,7 +92,6 @@ fn began(number: u64) -> String {
 
 impl Order {
     /// As a line without its end.
-    #[must_use]
     pub fn line(&self) -> String {
         match self {
             Order::Traffic => String::new(),
@@ -110,7 +109,6 @@ impl Order {
     }
 
     /// The number in the answer to [`Order::Begin`].
-    #[must_use]
     pub fn begun(answer: &str) -> Option<u64> {
         let number = answer.trim().strip_prefix("fault ")?.strip_suffix(" began")?;
         number.parse().ok()

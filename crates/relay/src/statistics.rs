@@ -73,7 +73,6 @@ impl Statistics {
     }
 
     /// The statistics as lines of text.
-    #[must_use]
     pub fn summary(&self) -> String {
         let Statistics { connections, refused, cut, bytes_to_server, bytes_to_client, .. } = self;
         let cut = if *cut > 0 { format!(", {cut} reset by a fault") } else { String::new() };

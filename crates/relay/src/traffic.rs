@@ -27,7 +27,6 @@ pub struct Traffic {
 
 impl Traffic {
     /// From statistics.
-    #[must_use]
     pub fn of(statistics: &Statistics) -> Self {
         let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Self {
@@ -42,7 +41,6 @@ impl Traffic {
     }
 
     /// Parses the line.
-    #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let mut next = |name: &str| words.next()?.strip_prefix(name)?.strip_prefix('=');

@@ -1,4 +1,4 @@
-// The theme, and folded parts that a link leads to.
+// The theme, and folded parts that a link leads to or that are printed.
 
 const root = document.documentElement;
 
@@ -30,4 +30,13 @@ const unfold = () => {
 };
 addEventListener("hashchange", unfold);
 unfold();
+// Paper cannot unfold; afterwards the page is as it was.
+let unfolded = [];
+addEventListener("beforeprint", () => {
+  unfolded = [...document.querySelectorAll("details:not([open], .table)")];
+  for (const part of unfolded) part.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const part of unfolded) part.open = false;
+});
 root.dataset.ready = "";

@@ -51,5 +51,5 @@ const moment = (seconds) => (Math.abs(seconds) < LONG ? tick(seconds) + TIE + "s
 // 1 ÷ (1 − p) as a percentile: p99.9.
 const percentile = (tail) => {
   const share = (1 - 1 / tail) * 100;
-  return "p" + (share < 99 ? digits(share, 2) : String(Math.round(share * 1000) / 1000));
+  return "p" + (share < 99 ? digits(share, 3) : String(Math.round(share * 1000) / 1000));
 };

@@ -13,6 +13,10 @@ const DECIMALS_MAX: usize = 3;
 /// No-break space, between a number and its unit. The output has ordinary spaces instead, so that text search works:
 /// see [`with_ordinary_spaces`].
 pub(crate) const TIE: char = '\u{a0}';
+const TIE_TEXT: &str = "\u{a0}";
+
+/// The sign of a number below zero, U+2212: as wide as a plus, and no line breaks behind it.
+pub(crate) const MINUS: char = '−';
 
 /// Replaces no-break spaces for output.
 pub fn with_ordinary_spaces(text: &str) -> String {
@@ -80,17 +84,17 @@ pub(crate) fn decimals_of_rates(smallest: f64) -> usize {
     decimals_for(smallest, RATE_DIGITS)
 }
 
-/// Fixed number of decimals, with thousands separators: `12,345.6`.
+/// Fixed number of decimals, with thousands separators and a minus sign: `12,345.6`, `−3`.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let plain = format!("{value:.decimals$}");
     let whole_len = plain.find('.').unwrap_or(plain.len());
     let mut out = String::with_capacity(plain.len() + plain.len() / 3);
     for (at, character) in plain.char_indices() {
         let before_point = at < whole_len && character.is_ascii_digit();
-        if before_point && !out.is_empty() && !out.ends_with('-') && (whole_len - at).is_multiple_of(3) {
+        if before_point && !out.is_empty() && !out.ends_with(MINUS) && (whole_len - at).is_multiple_of(3) {
             out.push(',');
         }
-        out.push(character);
+        out.push(if character == '-' { MINUS } else { character });
     }
     out
 }
@@ -108,6 +112,21 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
 /// A rate: four significant digits, or all digits before the point.
 pub fn rate(per_second: f64) -> String {
     fixed(per_second, decimals_for(per_second, RATE_DIGITS))
+}
+
+/// From this half-width on, as a share of the rate, an interval decides on the digits.
+const WIDE_SHARE: f64 = 0.1;
+
+/// A rate with no digits that its interval makes meaningless: `1,477` of ± 2 %, `1,500` of ± 20 %, `1` of ± 100 %.
+pub(crate) fn rate_known_to(per_second: f64, half_width_share: f64) -> String {
+    let digits = match half_width_share {
+        share if share >= 1.0 => 1,
+        share if share >= WIDE_SHARE => 2,
+        _ => return rate(per_second),
+    };
+    // As text and back: rounded to significant digits.
+    let rounded: f64 = format!("{per_second:.*e}", digits - 1).parse().unwrap_or(per_second);
+    fixed(rounded, decimals_for(rounded, digits))
 }
 
 /// A measured latency with its unit: `6.48 ms`.
@@ -179,13 +198,6 @@ pub(crate) fn share(share: f64, interval: Option<results::ShareInterval>) -> Str
     format!("{}{TIE}±{TIE}{}{TIE}%", fixed(share * POINTS, decimals), fixed(half, decimals))
 }
 
-/// `42 % to 48 %`; empty without an interval.
-pub(crate) fn share_interval(interval: Option<results::ShareInterval>) -> String {
-    interval.map_or(String::new(), |interval| {
-        format!("{} to {}", percent(interval.low, 1.0), percent(interval.high, 1.0))
-    })
-}
-
 /// A ratio without its sign: `1.04`, `63.1`.
 pub(crate) fn factor(value: f64) -> String {
     match value {
@@ -206,14 +218,23 @@ pub(crate) fn number(value: f64) -> String {
     fixed(value, decimals_for(value, 3))
 }
 
-/// `512 bytes`, `1.21 kB`, `3.40 MB`.
+/// A size as PostgreSQL shows it: `612 bytes`, `67 MB`; a mean of less than ten bytes with its digits: `0.250 bytes`.
 pub(crate) fn bytes(value: f64) -> String {
-    const UNITS: [(f64, &str); 4] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match UNITS.iter().find(|(size, _)| value >= *size) {
-        Some((size, unit)) => format!("{}{}{unit}", number(value / size), TIE),
-        None if value > 0.0 && value < 10.0 => format!("{}{}bytes", number(value), TIE),
-        None => format!("{}{}bytes", as_asked(value.round()), TIE),
+    if value > 0.0 && value < 10.0 && value.fract() != 0.0 {
+        return format!("{}{TIE}bytes", number(value));
     }
+    // Not below 0, and `as` saturates.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let size = sql::size_pretty(value.abs().round() as u64).replace(' ', TIE_TEXT);
+    if value < 0.0 { format!("{MINUS}{size}") } else { size }
+}
+
+/// A round size of an axis, without rounding: `512 kB`, `2 MB`.
+pub(crate) fn asked_bytes(value: f64) -> String {
+    const UNITS: [(u64, &str); 4] = [(1 << 40, "TB"), (1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")];
+    let mut in_unit = UNITS.iter().map(|(size, unit)| (value / *size as f64, *unit));
+    let whole = in_unit.find(|(number, _)| *number >= 1.0 && number.fract() == 0.0);
+    whole.map_or_else(|| bytes(value), |(number, unit)| format!("{number}{TIE}{unit}"))
 }
 
 #[cfg(test)]
@@ -226,7 +247,6 @@ mod tests {
         assert_eq!(with_ordinary_spaces(&share(0.4512, None)), "45 %");
         assert_eq!(with_ordinary_spaces(&share(0.4512, interval(0.42, 0.48))), "45 ± 3 %");
         assert_eq!(with_ordinary_spaces(&share(0.4512, interval(0.447, 0.455))), "45.1 ± 0.4 %");
-        assert_eq!(with_ordinary_spaces(&share_interval(interval(0.42, 0.48))), "42 % to 48 %");
     }
 
     #[test]
@@ -234,8 +254,8 @@ mod tests {
         for (number, shown) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(count(number), shown);
         }
-        assert_eq!(fixed(-1234.5, 1), "-1,234.5");
-        assert_eq!(fixed(-123.0, 0), "-123");
+        assert_eq!(fixed(-1234.5, 1), "−1,234.5");
+        assert_eq!(fixed(-123.0, 0), "−123");
         assert_eq!(fixed(f64::INFINITY, 2), "inf");
         assert_eq!(fixed(f64::NAN, 2), "NaN");
     }
@@ -266,6 +286,20 @@ mod tests {
             [(0.0, "0"), (1.23456, "1.235"), (98.765, "98.77"), (1_234.5, "1,234"), (123_456.7, "123,457")]
         {
             assert_eq!(rate(tps), shown);
+        }
+    }
+
+    #[test]
+    fn a_rate_has_no_more_digits_than_its_interval() {
+        for (tps, half, shown) in [
+            (1_477.3, 0.02, "1,477"),
+            (1_477.3, 0.2, "1,500"),
+            (1_477.3, 1.0, "1,000"),
+            (1.477, 1.3, "1"),
+            (14.77, 0.15, "15"),
+            (0.0, 2.0, "0"),
+        ] {
+            assert_eq!(rate_known_to(tps, half), shown, "{tps} ± {half}");
         }
     }
 
@@ -308,10 +342,22 @@ mod tests {
             (0.0, "0 bytes"),
             (0.25, "0.250 bytes"),
             (612.4, "612 bytes"),
-            (1_214.0, "1.21 kB"),
-            (8.4e7, "84.0 MB"),
+            (1.0, "1 byte"),
+            (1_214.0, "1214 bytes"),
+            (67_199_000.0, "64 MB"),
+            (-67_199_000.0, "−64 MB"),
         ] {
             assert_eq!(with_ordinary_spaces(&bytes(value)), shown);
+        }
+    }
+
+    #[test]
+    fn a_tick_of_sizes_is_exact() {
+        let [kb, mb] = [1024.0, 1_048_576.0];
+        for (value, shown) in
+            [(0.0, "0 bytes"), (512.0 * kb, "512 kB"), (1_500.0 * kb, "1500 kB"), (2.0 * mb, "2 MB")]
+        {
+            assert_eq!(with_ordinary_spaces(&asked_bytes(value)), shown);
         }
     }
 

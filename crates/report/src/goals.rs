@@ -1,9 +1,10 @@
 //! The table of goals that reports of runs, of comparisons and of experiments share.
 //! The sentences are in `wording`.
 
-use stats::goals::{GoalResult, GoalVerdict};
+use stats::goals::{GoalFigure, GoalResult, GoalVerdict};
 
 use crate::document::{Block, Cell, Column, TableOf, Tone};
+use crate::forest::{EffectVerdict, Forest, ForestRow};
 use crate::prose::escaped_line;
 use crate::wording::{self, Measurement};
 
@@ -28,6 +29,7 @@ pub(crate) fn table<'a>(
         return Vec::new();
     }
     let method = wording::method_of_goals(results.iter().map(|(_, result)| *result), measurement);
+    let forest = forest(of.is_some(), &results);
     let mut table = TableOf::new(results);
     if let Some(of) = of {
         table.text(of, |(name, _)| name.clone());
@@ -38,7 +40,53 @@ pub(crate) fn table<'a>(
     });
     table.text("figure", |(_, result)| wording::goal_value(result));
     table.text("95 % interval", |(_, result)| wording::goal_interval(result).unwrap_or_default());
-    vec![Block::Table(table.table), Block::quiet(method)]
+    let figures = [Block::Table(table.table), Block::quiet(method)];
+    forest.map(Block::forest).into_iter().chain(figures).collect()
+}
+
+/// Fewer goals are told by the table alone.
+const FOREST_MIN: usize = 2;
+/// Of more goals the table tells.
+const FOREST_MAX: usize = 40;
+
+/// Each figure ÷ its limit: which side of 1 is met follows from the goal.
+fn forest(is_of_several: bool, results: &[(String, &GoalResult)]) -> Option<Forest> {
+    if !(FOREST_MIN..=FOREST_MAX).contains(&results.len()) {
+        return None;
+    }
+    let row = |(name, result): &(String, &GoalResult)| {
+        let goal = escaped_line(&result.goal.to_string());
+        let name = if is_of_several { format!("{name}: {goal}") } else { goal };
+        // Latencies are microseconds here, and nanoseconds in goals.
+        let limit = match result.goal.figure {
+            GoalFigure::Latency(..) => result.goal.limit / 1e3,
+            GoalFigure::Over(..)
+            | GoalFigure::Failed
+            | GoalFigure::Skipped
+            | GoalFigure::Late
+            | GoalFigure::Tps => result.goal.limit,
+        };
+        let verdict = match result.verdict {
+            GoalVerdict::Met => EffectVerdict::Better,
+            GoalVerdict::Missed => EffectVerdict::Worse,
+            GoalVerdict::Undecided => EffectVerdict::Inconclusive,
+        };
+        let ratio = result.value.map(|value| value / limit).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+        let interval = result.low.zip(result.high).map(|(low, high)| (low / limit, high / limit));
+        match ratio {
+            Some(ratio) => {
+                ForestRow { change: String::new(), ..ForestRow::new(name, ratio, interval, verdict) }
+            }
+            None => ForestRow { verdict, ..ForestRow::unknown(name, wording::goal_value(result)) },
+        }
+    };
+    Some(Forest {
+        title: "Figures and their limits".to_owned(),
+        caption: "figure ÷ limit of its goal, logarithmic, with 95 % intervals".to_owned(),
+        rows: results.iter().map(row).collect(),
+        tolerance: None,
+        words: ["met", "missed", "undecided", "not judged"],
+    })
 }
 
 /// The goals that were missed or, without one, those that are undecided.

@@ -4,10 +4,10 @@
 //! above decide where they go.
 //!
 //! In reading order: `metrics` is the table of all figures; `run`, [`experiment`], `queries`, `comparison` and
-//! `calibration` build documents; `document` is their model with its writers for text and Markdown, `chart` draws, `html`
-//! writes pages. `subject` lists all of them, `values` has what programs read, `cases` what continuous integration judges.
-//! [`figures`] has the formats of numbers, [`prose`] those of words, `wording` the sentences for what records hold as
-//! kinds and numbers. [`pgbench`] has pgbench's own output.
+//! `calibration` build documents; `document` is their model with its writers for text and Markdown, `chart` draws, `forest`
+//! is the picture of effects, `html` writes pages. `subject` lists all of them, `values` has what programs read, `cases`
+//! what continuous integration judges. [`figures`] has the formats of numbers, [`prose`] those of words, `wording` the
+//! sentences for what records hold as kinds and numbers. [`pgbench`] has pgbench's own output.
 
 mod run;
 
@@ -18,6 +18,8 @@ mod cells_so_far;
 mod calibration;
 
 mod self_test;
+
+mod sparkline;
 
 mod store_list;
 
@@ -36,6 +38,10 @@ pub mod prose;
 mod wording;
 
 mod chart;
+
+mod forest;
+
+mod ratios;
 
 mod document;
 
@@ -76,9 +82,10 @@ pub use prose::TextStyle;
 pub use queries::{QueryRun, queries_document, stored_query_sets};
 pub use run::{Run, document, summary, verification};
 pub use self_test::self_test;
+pub use sparkline::sparkline;
 pub use store_list::{counted_entries, removed, store_list};
 pub use subject::Subject;
 pub use tls::tls;
 pub use trial_lines::{steps_line, trial_line};
 pub use values::{OPEN_METRICS_TYPE, OpenMetrics};
-pub use wording::warning_text as warning;
+pub use wording::{wait_name, warning_text as warning};

@@ -7,7 +7,8 @@ use results::{
 };
 
 use crate::figures::{
-    TIE, as_asked, asked_latency, asked_seconds, bytes, latency, measured_seconds, number, percent, rate,
+    TIE, as_asked, asked_bytes, asked_latency, asked_seconds, bytes, latency, measured_seconds, number,
+    percent, rate,
 };
 
 /// A figure of a run.
@@ -406,6 +407,8 @@ pub(crate) const METRICS: [MetricRow; 73] = {
 };
 
 impl Metric {
+    /// What every form of a run shows behind the throughput; the mean and the deviation stand beneath.
+    pub(crate) const FIRST_LATENCIES: [Metric; 5] = [Self::P50, Self::P90, Self::P99, Self::P999, Self::Max];
     pub(crate) fn all() -> impl Iterator<Item = Metric> {
         METRICS.iter().map(|row| row.metric)
     }
@@ -551,7 +554,7 @@ impl Quantity {
             Quantity::Microseconds => asked_latency(figure),
             Quantity::Seconds => asked_seconds(figure),
             Quantity::Share => percent(figure, 1.0),
-            Quantity::Bytes => without_zeros(&bytes(figure)),
+            Quantity::Bytes => asked_bytes(figure),
             Quantity::Number => without_zeros(&number(figure)),
             Quantity::Percentile => percentile(figure),
         }

@@ -87,6 +87,14 @@ pub fn cut(text: &str, characters_max: usize) -> String {
     kept.trim_end().to_owned() + "…"
 }
 
+/// The first sentence, and those after it.
+pub(crate) fn first_sentence(text: &str) -> (&str, &str) {
+    let starts_sentence = |rest: &str| rest.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
+    let ends = text.match_indices(". ").map(|(at, _)| at + 1);
+    let end = ends.into_iter().find(|end| starts_sentence(&text[end + 1..]));
+    end.map_or((text, ""), |end| (&text[..end], &text[end + 1..]))
+}
+
 /// Wraps at spaces to lines of at most `width` characters. The first line follows `first_indent` characters, the others
 /// start with `indent` spaces. A longer word gets its own line.
 pub(crate) fn wrap(text: &str, first_indent: usize, indent: usize, width: usize) -> String {

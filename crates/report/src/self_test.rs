@@ -19,7 +19,7 @@ pub fn self_test(test: &SelfTest) -> Document {
     }
     let mut document = crate::calibration(std::slice::from_ref(&test.calibration));
     document.sections.insert(0, Section::new("self-test", "", "", Audience::All, blocks));
-    let banners = vec![Banner { tone, text: answer.to_owned() }];
+    let banners = vec![Banner::new(tone, answer)];
     Document { banners, title: "Self-test of pgmeter on this machine".to_owned(), ..document }
 }
 

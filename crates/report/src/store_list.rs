@@ -1,5 +1,8 @@
-//! The stored runs, comparisons, experiments and query sets as a table, one line each: identification, main figures, answer. Used by
-//! `pgmeter runs`. No line is longer than the terminal is wide.
+//! The stored runs, comparisons, experiments and query sets as a table, one line each: identification, main figures,
+//! throughput over time, answer. Trials stand under their experiment. Used by `pgmeter runs`. No line is longer than the
+//! terminal is wide.
+
+use std::collections::BTreeSet;
 
 use results::{
     ComparisonLine, Entry, EntryId, EntryKind, ExperimentLine, Label, QuerySetLine, Removed, RunLine,
@@ -9,6 +12,7 @@ use results::{
 use crate::TextStyle;
 use crate::figures::{count, counted, fixed, half_width, latency, rate, with_ordinary_spaces};
 use crate::prose::{Emphasis, cut, emphasise, escaped_line};
+use crate::sparkline::sparkline;
 use crate::table::{Cells, Side, padded, titled};
 use crate::wording;
 
@@ -40,16 +44,19 @@ struct Detail {
     has_clients: bool,
     has_error: bool,
     has_p99: bool,
+    has_curve: bool,
     gap: usize,
     /// Cells may be cut to these lengths.
     cut: Option<Cut>,
 }
 
 /// The first one that fits is used, otherwise the last one.
-const DETAILS: [Detail; 4] = [
+const DETAILS: [Detail; 6] = [
     Detail { has_server: true, moment: (0, 19), ..WIDE },
     WIDE,
-    Detail { moment: (5, 16), has_clients: false, has_error: false, gap: 1, cut: Some(READABLE), ..WIDE },
+    Detail { has_curve: true, ..MEDIUM },
+    Detail { has_curve: false, ..WIDE },
+    MEDIUM,
     NARROW,
 ];
 const WIDE: Detail = Detail {
@@ -58,18 +65,20 @@ const WIDE: Detail = Detail {
     has_clients: true,
     has_error: true,
     has_p99: true,
+    has_curve: true,
     gap: 2,
     cut: None,
 };
-const NARROW: Detail = Detail {
+const MEDIUM: Detail = Detail {
     moment: (5, 16),
     has_clients: false,
     has_error: false,
-    has_p99: false,
+    has_curve: false,
     gap: 1,
     cut: Some(READABLE),
     ..WIDE
 };
+const NARROW: Detail = Detail { has_p99: false, ..MEDIUM };
 /// The range of a short moment in years other than the newest entry's: `2025-11-21` and a blank.
 const DAY: (usize, usize) = (0, 10);
 
@@ -96,6 +105,7 @@ pub fn store_list(entries: &[Entry], style: &TextStyle) -> String {
     if entries.is_empty() {
         return "the store has no entries, or none that these options select\n".to_owned();
     }
+    let entries = &under_experiments(entries);
     let fits = |detail: &&Detail| width(&columns(entries, detail), detail.gap, detail.cut) <= style.width;
     let detail = DETAILS.iter().find(fits).unwrap_or(&NARROW);
     let mut columns = columns(entries, detail);
@@ -107,12 +117,62 @@ pub fn store_list(entries: &[Entry], style: &TextStyle) -> String {
         line + "\n"
     };
     let mut out: String = (0..=entries.len()).map(line).collect();
-    let has_interval = |entry: &Entry| matches!(entry, Entry::Run(run) if run.tps_low.is_some());
-    if detail.has_error && entries.iter().any(has_interval) {
-        let what = "± is half of the 95 % interval of the throughput";
-        out += &format!("{}\n", emphasise(what, Emphasis::Quiet, style));
+    let has_interval = |run: &RunLine| run.tps_low.is_some();
+    let has = |of: &dyn Fn(&RunLine) -> bool| entries.iter().filter_map(|line| line.run()).any(of);
+    let has_trials = |line: &Line<'_>| matches!(line.entry, Entry::Experiment(line) if line.trials > 0);
+    let notes = [
+        (detail.has_error && has(&has_interval), "± is half of the 95 % interval of the throughput"),
+        (
+            entries.iter().any(has_trials) && !has(&|run| run.trial.is_some()),
+            "--trials lists the trials of experiments too",
+        ),
+    ];
+    for (_, note) in notes.iter().filter(|(applies, _)| *applies) {
+        out += &format!("{}\n", emphasise(note, Emphasis::Quiet, style));
     }
     with_ordinary_spaces(&out)
+}
+
+/// An entry, and whether it stands under its experiment.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    entry: &'a Entry,
+    is_under_experiment: bool,
+}
+
+impl Line<'_> {
+    fn run(&self) -> Option<&RunLine> {
+        match self.entry {
+            Entry::Run(run) => Some(run),
+            Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => None,
+        }
+    }
+}
+
+/// The entries in their order, but trials right after their experiment, if it is among them.
+fn under_experiments(entries: &[Entry]) -> Vec<Line<'_>> {
+    let number = |entry: &Entry| match entry {
+        Entry::Run(run) => run.trial.as_ref().map(|trial| trial.experiment_number),
+        Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => None,
+    };
+    let listed: BTreeSet<i64> = entries
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Experiment(line) => Some(line.experiment),
+            Entry::Run(_) | Entry::Comparison(_) | Entry::QuerySet(_) => None,
+        })
+        .collect();
+    let is_under = |entry: &Entry| number(entry).is_some_and(|experiment| listed.contains(&experiment));
+    let line = |entry| Line { entry, is_under_experiment: false };
+    let mut lines = Vec::with_capacity(entries.len());
+    for entry in entries.iter().filter(|entry| !is_under(entry)) {
+        lines.push(line(entry));
+        if let Entry::Experiment(ExperimentLine { experiment, .. }) = entry {
+            let trials = entries.iter().filter(|entry| number(entry) == Some(*experiment));
+            lines.extend(trials.map(|entry| Line { is_under_experiment: true, ..line(entry) }));
+        }
+    }
+    lines
 }
 
 /// `removed experiment e2 with 12 runs and 12 records`.
@@ -167,8 +227,9 @@ fn cut_widest(columns: &mut [Column], gap: usize, room: usize) {
     }
 }
 
-fn columns(entries: &[Entry], detail: &Detail) -> Vec<Column> {
-    let all = |of: &dyn Fn(&Entry) -> String| entries.iter().map(of).collect::<Cells>();
+fn columns(lines: &[Line<'_>], detail: &Detail) -> Vec<Column> {
+    let entries = || lines.iter().map(|line| line.entry);
+    let all = |of: &dyn Fn(&Entry) -> String| entries().map(of).collect::<Cells>();
     let left = |title: &str, of: &dyn Fn(&Entry) -> String| {
         let cells = padded(std::iter::once(title.to_owned()).chain(all(of)).collect(), Side::Left);
         Column { cells, len_of: None }
@@ -182,14 +243,14 @@ fn columns(entries: &[Entry], detail: &Detail) -> Vec<Column> {
             Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => NOTHING.to_owned(),
         }
     };
-    let year = entries.iter().filter_map(|entry| entry.started_at().get(..4)).max().unwrap_or_default();
+    let year = entries().filter_map(|entry| entry.started_at().get(..4)).max().unwrap_or_default();
     let mut columns = vec![
         right("id", &|entry| entry.id().to_string()),
         left("began, UTC", &|entry| moment(entry.started_at(), year, detail.moment)),
         left("kind", &|entry| kind(entry).to_owned()),
-        cuttable(left("name", &name), |cut| cut.name),
+        cuttable(names(lines), |cut| cut.name),
     ];
-    if entries.iter().any(|entry| entry.annotation().label.is_some()) {
+    if entries().any(|entry| entry.annotation().label.is_some()) {
         columns.push(cuttable(left("label", &label), |cut| cut.label));
     }
     if detail.has_server {
@@ -203,11 +264,41 @@ fn columns(entries: &[Entry], detail: &Detail) -> Vec<Column> {
     if detail.has_p99 {
         columns.push(right("p99", &of_run(|run| run.p99_us.map(latency))));
     }
+    let has_curve = |line: &Line<'_>| line.run().is_some_and(|run| run.tps_curve.len() > 1);
+    if detail.has_curve && lines.iter().any(has_curve) {
+        columns.push(left("tps over time", &of_run(|run| Some(curve(&run.tps_curve)))));
+    }
     if detail.has_server {
         columns.push(left("limit", &of_run(|run| run.limit.as_deref().map(escaped_line))));
     }
     columns.push(cuttable(left("answer", &|entry| cut(&answer(entry), ANSWER_LEN_MAX)), |cut| cut.answer));
     columns
+}
+
+fn names(lines: &[Line<'_>]) -> Column {
+    let name = |line: &Line<'_>| match (line.entry, line.is_under_experiment) {
+        (Entry::Run(run), true) => {
+            let levels = run.trial.as_ref().map(levels).unwrap_or_default();
+            format!("  {}", cut(&escaped_line(&levels), LEVELS_LEN_MAX))
+        }
+        (entry, _) => name(entry),
+    };
+    let cells = std::iter::once("name".to_owned()).chain(lines.iter().map(name)).collect();
+    Column { cells: padded(cells, Side::Left), len_of: None }
+}
+
+/// Of fewer than two values there is no curve.
+fn curve(tps: &[f64]) -> String {
+    match tps {
+        [] | [_] => NOTHING.to_owned(),
+        several => sparkline(&several.iter().copied().map(Some).collect::<Vec<_>>()),
+    }
+}
+
+/// `clients 8, protocol prepared`
+fn levels(trial: &TrialOfRun) -> String {
+    let levels = trial.factors.iter().map(|(factor, level)| format!("{factor} {level}"));
+    levels.collect::<Vec<_>>().join(", ")
 }
 
 /// The kind of an entry; a run of an experiment is a trial.
@@ -225,10 +316,8 @@ fn name(entry: &Entry) -> String {
     match entry {
         Entry::Run(run) => match &run.trial {
             None => cut(&escaped_line(&run.scripts), NAME_LEN_MAX),
-            Some(TrialOfRun { experiment, factors, repeat: _ }) => {
-                let levels: Vec<String> =
-                    factors.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-                cut(&escaped_line(&format!("{experiment}: {}", levels.join(", "))), LEVELS_LEN_MAX)
+            Some(trial) => {
+                cut(&escaped_line(&format!("{}: {}", trial.experiment, levels(trial))), LEVELS_LEN_MAX)
             }
         },
         Entry::Comparison(line) => {

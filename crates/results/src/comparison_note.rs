@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::comparison::ComparedMetric;
 
-use crate::{SafeText, Warning};
+use crate::{SafeText, Severity, Warning};
 
 /// Something to know before relying on the answer of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +87,26 @@ pub enum ComparisonNote {
     /// Something that runs are warned of too.
     #[serde(untagged)]
     Run(Warning),
+}
+
+impl ComparisonNote {
+    /// Whether it puts the answer into question.
+    pub fn severity(&self) -> Severity {
+        match self {
+            ComparisonNote::EndedEarly { .. }
+            | ComparisonNote::BiasedNoiseFloor
+            | ComparisonNote::EmptyBlocks { .. }
+            | ComparisonNote::MeansDiffer { .. }
+            | ComparisonNote::TooFewSetups { .. }
+            | ComparisonNote::SchemaNotRestored { .. } => Severity::Caution,
+            ComparisonNote::WalOfOthers { .. }
+            | ComparisonNote::SettingWithoutEffect { .. }
+            | ComparisonNote::ServersSetUp { .. }
+            | ComparisonNote::SchemaChanged { .. }
+            | ComparisonNote::ServersNotRestarted => Severity::Note,
+            ComparisonNote::Run(warning) => warning.severity(),
+        }
+    }
 }
 
 /// Why a setting cannot have an effect on the measured load.

@@ -27,41 +27,31 @@ impl EntryKind {
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        match self {
-            EntryKind::Run => "run",
-            EntryKind::Comparison => "comparison",
-            EntryKind::Experiment => "experiment",
-            EntryKind::QuerySet => "query set",
-        }
+        self.words()[0]
     }
 
     /// The column of numbers in its table, which is also its name in `removals`.
     pub(crate) fn column(self) -> &'static str {
-        match self {
-            EntryKind::Run => "run",
-            EntryKind::Comparison => "comparison",
-            EntryKind::Experiment => "experiment",
-            EntryKind::QuerySet => "query_set",
-        }
+        self.words()[1]
     }
 
     /// Its table.
     pub(crate) fn table(self) -> &'static str {
-        match self {
-            EntryKind::Run => "runs",
-            EntryKind::Comparison => "comparisons",
-            EntryKind::Experiment => "experiments",
-            EntryKind::QuerySet => "query_sets",
-        }
+        self.words()[2]
     }
 
     /// The letter before its numbers.
     fn prefix(self) -> &'static str {
+        self.words()[3]
+    }
+
+    /// Name, column, table, and the letter before its numbers.
+    fn words(self) -> [&'static str; 4] {
         match self {
-            EntryKind::Run => "",
-            EntryKind::Comparison => "c",
-            EntryKind::Experiment => "e",
-            EntryKind::QuerySet => "s",
+            EntryKind::Run => ["run", "run", "runs", ""],
+            EntryKind::Comparison => ["comparison", "comparison", "comparisons", "c"],
+            EntryKind::Experiment => ["experiment", "experiment", "experiments", "e"],
+            EntryKind::QuerySet => ["query set", "query_set", "query_sets", "s"],
         }
     }
 }

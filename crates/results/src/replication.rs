@@ -39,7 +39,6 @@ pub struct LagSample {
 
 impl LagSample {
     /// The larger value of each.
-    #[must_use]
     pub fn max(&self, other: &LagSample) -> LagSample {
         let larger = |one: Option<f64>, two: Option<f64>| match (one, two) {
             (Some(one), Some(two)) => Some(one.max(two)),

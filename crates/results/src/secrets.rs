@@ -49,7 +49,6 @@ pub(crate) fn mask_named(name: &str, value: &str) -> String {
 }
 
 /// The ranges of secrets in a command line or connection string, in bytes.
-#[must_use]
 pub fn secret_ranges(text: &str) -> Vec<Range<usize>> {
     ranges(text, Kind::Plain)
 }

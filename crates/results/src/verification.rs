@@ -136,7 +136,6 @@ pub struct CommitExample {
 
 impl Verification {
     /// Whether the server lost what it had acknowledged.
-    #[must_use]
     pub fn lost_work(&self) -> bool {
         self.lost > 0
     }

@@ -34,7 +34,6 @@ const WARMUP: Duration = Duration::from_millis(200);
 const OPEN_LOOP: (u32, f64) = (16, 2_000.0);
 
 /// Default specification of a step.
-#[must_use]
 pub fn calibration_spec() -> RunSpec {
     let script = ScriptSource::Text { name: "calibrate".to_owned(), text: SCRIPT.to_owned() };
     RunSpec {

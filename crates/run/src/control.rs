@@ -63,13 +63,11 @@ struct Waiting {
 impl Control {
     /// A control whose interruptions only cancel the running statement, as in `pgbench -i`; `announce` is called
     /// before each cancellation.
-    #[must_use]
     pub fn that_only_cancels(announce: fn()) -> Self {
         Self { shared: Arc::new(Shared { only_cancels: Some(announce), ..Shared::default() }) }
     }
 
     /// A control that tells the user if a statement of its work waits for a lock.
-    #[must_use]
     pub fn that_tells_lock_waits(tell: TellLockWait) -> Self {
         Self { shared: Arc::new(Shared { tell_lock_wait: Some(tell), ..Shared::default() }) }
     }
@@ -97,19 +95,16 @@ impl Control {
     }
 
     /// Set when the user asks to stop.
-    #[must_use]
     pub fn stop(&self) -> &AtomicBool {
         &self.shared.stop
     }
 
     /// The same flag, for callers that need to own it.
-    #[must_use]
     pub fn shared_stop(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.shared.stop)
     }
 
     /// The flag that ends a run early.
-    #[must_use]
     pub fn stop_request(&self) -> StopRequest<'_> {
         StopRequest {
             stop: &self.shared.stop,
@@ -149,7 +144,6 @@ impl Control {
     }
 
     /// Whether a time limit stopped the current work.
-    #[must_use]
     pub fn is_out_of_time(&self) -> bool {
         self.shared.out_of_time.load(Ordering::SeqCst)
     }

@@ -177,7 +177,6 @@ impl RunError {
     }
 
     /// Whether the user asked to stop.
-    #[must_use]
     pub fn is_interruption(&self) -> bool {
         matches!(
             self,

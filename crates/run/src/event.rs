@@ -66,7 +66,6 @@ pub enum PreparationMessage {
 }
 
 /// The message about an event before the load; `None` if it has none.
-#[must_use]
 pub fn preparation_message(event: &Event<'_>) -> Option<PreparationMessage> {
     Some(match event {
         Event::ScaleIgnored { asked, scale, table } if asked != scale => PreparationMessage::Warning(
@@ -84,7 +83,6 @@ pub fn preparation_message(event: &Event<'_>) -> Option<PreparationMessage> {
 }
 
 /// The message about an event of a client; `None` if it has none. Errors have one only if they are asked for.
-#[must_use]
 pub fn client_message(event: &ClientEvent<'_>, verbose_errors: bool) -> Option<String> {
     let tries = |tries| if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") };
     Some(match event {

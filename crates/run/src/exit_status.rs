@@ -35,7 +35,6 @@ impl ExitStatus {
     pub const INTERRUPTED: ExitStatus = ExitStatus::Interrupted(2);
 
     /// The number for the caller of the program.
-    #[must_use]
     pub fn code(self) -> u8 {
         match self {
             Self::Success => 0,

@@ -62,13 +62,11 @@ pub struct Kept {
 
 impl Keeper {
     /// For a run that has not started.
-    #[must_use]
     pub fn new(places: StorePlaces) -> Self {
         Self { places, run: None, renewals: None }
     }
 
     /// Directory of the record.
-    #[must_use]
     pub fn records(&self) -> PathBuf {
         self.places.records().to_owned()
     }

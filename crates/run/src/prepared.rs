@@ -84,25 +84,21 @@ pub struct Finished {
 
 impl Prepared {
     /// The plan as it will be recorded.
-    #[must_use]
     pub fn plan(&self) -> &results::Plan {
         &self.plan_record
     }
 
     /// The environment as it will be recorded.
-    #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
     /// The label and the note as they will be recorded.
-    #[must_use]
     pub fn annotation(&self) -> &Annotation {
         &self.circumstances.annotation
     }
 
     /// The start time as it will be recorded.
-    #[must_use]
     pub fn started_at(&self) -> UtcTime {
         self.started_at
     }

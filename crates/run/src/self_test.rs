@@ -22,7 +22,6 @@ const REST: Duration = Duration::from_secs(1);
 const CLOCK_READS: u32 = 1_000_000;
 
 /// Default specification of the steps.
-#[must_use]
 pub fn self_test_spec() -> RunSpec {
     RunSpec { limit: Limit::Duration(STEP), ..calibration_spec() }
 }

@@ -97,20 +97,17 @@ impl StorePlaces {
     }
 
     /// A line that tells the user which store is used, and why.
-    #[must_use]
     pub fn line(&self) -> String {
         let reason = if self.reason.is_empty() { String::new() } else { format!(" ({})", self.reason) };
         format!("store: {}{reason}", self.store.display())
     }
 
     /// Path of the database.
-    #[must_use]
     pub fn store(&self) -> &Path {
         &self.store
     }
 
     /// Directory of the records: that of the database by default.
-    #[must_use]
     pub fn records(&self) -> &Path {
         &self.records
     }
@@ -122,7 +119,6 @@ impl StorePlaces {
     }
 
     /// Whether later commands find the store without an option.
-    #[must_use]
     pub fn is_default(&self) -> bool {
         self.is_default
     }

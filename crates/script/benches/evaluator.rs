@@ -1,8 +1,12 @@
 //! Cost of an assignment: consecutive `\\set` commands of a client, with its variables and random numbers. A benchmark,
 //! not a test: `cargo bench --package pgmeter-script`.
 
-use criterion::{Criterion, criterion_group, criterion_main};
+#[path = "../../../benchmarks/timing.rs"]
+mod timing;
+
 use pgmeter_script::{CommandKind, Dialect, Random, Scope, Symbols, Value, Variables, parse};
+
+use timing::Timing;
 
 /// Names of the benchmarks, and their scripts.
 const SCRIPTS: [(&str, &str); 5] = [
@@ -17,8 +21,8 @@ const SCRIPTS: [(&str, &str); 5] = [
     ("hash and permutation", "\\set h permute(abs(hash(:client_id)) % 1000, 1000)\n"),
 ];
 
-fn evaluator(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("evaluator");
+fn main() {
+    let mut timing = Timing::new("evaluator");
     for (name, text) in SCRIPTS {
         let mut symbols = Symbols::new();
         let program = parse("bench", text.as_bytes(), &mut symbols, Dialect::Extended).expect("a script");
@@ -27,19 +31,13 @@ fn evaluator(criterion: &mut Criterion) {
             variables.set(symbols.intern(name), Value::Int(value));
         }
         let mut random = Random::from_seed(42);
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| {
-                for command in program.commands() {
-                    if let CommandKind::Set(set) = &command.kind {
-                        let mut scope = Scope::new(&mut variables, &mut random, &symbols);
-                        set.execute(&mut scope).expect("a value");
-                    }
+        timing.piece(name, 1, || {
+            for command in program.commands() {
+                if let CommandKind::Set(set) = &command.kind {
+                    let mut scope = Scope::new(&mut variables, &mut random, &symbols);
+                    set.execute(&mut scope).expect("a value");
                 }
-            });
+            }
         });
     }
-    group.finish();
 }
-
-criterion_group!(benches, evaluator);
-criterion_main!(benches);

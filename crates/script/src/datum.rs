@@ -74,7 +74,6 @@ impl Datum {
 
     /// Converts to a double.
     #[inline]
-    #[expect(clippy::cast_precision_loss, reason = "the language rounds large integers")]
     pub(crate) fn to_double(self) -> Result<f64, EvaluationError> {
         match self.kind {
             Kind::Int => Ok(self.bits.cast_signed() as f64),

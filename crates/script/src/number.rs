@@ -128,7 +128,6 @@ fn parse_word(text: &str) -> Option<f64> {
 }
 
 /// The part after `0x`: hexadecimal digits with an optional point, then an optional binary exponent.
-#[expect(clippy::cast_precision_loss, reason = "rounding to binary64 is the point")]
 fn parse_hexadecimal(bytes: &[u8]) -> Option<f64> {
     /// Above any exponent of binary64, for any number of digits.
     const EXPONENT_MAX: i64 = 1 << 40;

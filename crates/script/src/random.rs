@@ -34,7 +34,6 @@ impl Random {
 
     /// Uniform in [0, 1), with 52 random bits.
     #[inline]
-    #[expect(clippy::cast_precision_loss, reason = "52 bits fit")]
     pub fn next_f64(&mut self) -> f64 {
         (self.next_u64() >> 12) as f64 / (1_u64 << 52) as f64
     }

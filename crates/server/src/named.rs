@@ -8,7 +8,6 @@ use crate::{Installation, Locations, Server, ServerError, ServerOptions, guard, 
 pub use crate::status::Status;
 
 /// Servers as a table of text, or how to create one.
-#[must_use]
 pub fn table(servers: &[Status]) -> String {
     if servers.is_empty() {
         return "no servers; create one: pgmeter server install NAME\n".to_owned();

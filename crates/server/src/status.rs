@@ -56,7 +56,6 @@ impl Status {
     }
 
     /// All details as lines of text.
-    #[must_use]
     pub fn details(&self) -> String {
         let rows = [
             ("name", self.name.clone()),

@@ -27,7 +27,6 @@ impl StatementWord<'_> {
 
 /// The statements of a text, each as its words; statements without words are left out. A semicolon in parentheses or in the
 /// body of a routine ends no statement. A colon before a name begins a variable.
-#[must_use]
 pub fn statement_words(sql: &[u8]) -> Vec<Vec<StatementWord<'_>>> {
     let mut nesting = Nesting::default();
     let mut statements = vec![Vec::new()];
@@ -54,14 +53,12 @@ pub fn code(sql: &str) -> impl Iterator<Item = (TokenKind, &str)> {
 }
 
 /// The first words of a statement without quotes, at most `count`, in lower case.
-#[must_use]
 pub fn first_words(sql: &str, count: usize) -> Vec<String> {
     let words = code(sql).take_while(|(kind, _)| *kind == TokenKind::Word).take(count);
     words.map(|(_, word)| word.to_ascii_lowercase()).collect()
 }
 
 /// Number of `COPY … FROM STDIN` statements of a text: the words outside of parentheses decide.
-#[must_use]
 pub fn copies_from_stdin(sql: &[u8]) -> usize {
     let mut nesting = Nesting::default();
     let (mut count, mut is_copy, mut is_first, mut after_from) = (0, false, true, false);

@@ -1,10 +1,14 @@
 //! Benchmarks of recording: a sample, a completed command, handing over an interval, and merging one: `cargo bench
 //! --package pgmeter-stats`.
 
+#[path = "../../../benchmarks/timing.rs"]
+mod timing;
+
 use std::time::Duration;
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use pgmeter_stats::{CommandTable, Ending, Interval, Recorder, Sample, Timestamp};
+
+use timing::Timing;
 
 const SAMPLES: usize = 1 << 16;
 
@@ -38,44 +42,23 @@ fn samples(rated: bool) -> Vec<Sample> {
     (0..SAMPLES).map(sample).collect()
 }
 
-fn recorder(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("recorder");
-    group.throughput(Throughput::Elements(SAMPLES as u64));
+fn main() {
+    let mut timing = Timing::new("recorder");
     for (name, rated) in [("samples of a closed loop", false), ("samples under a rate", true)] {
         let samples = samples(rated);
         let mut recorder = Recorder::new(2, Some(Duration::from_millis(2)));
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| samples.iter().for_each(|sample| recorder.record(sample)));
-        });
+        timing.piece(name, SAMPLES as u64, || samples.iter().for_each(|sample| recorder.record(sample)));
     }
     let mut commands = CommandTable::new([3]);
-    group.bench_function("commands", |bencher| {
-        bencher.iter(|| (0..SAMPLES).for_each(|number| commands.complete(0, number % 3, number as u64)));
+    timing.piece("commands", SAMPLES as u64, || {
+        (0..SAMPLES).for_each(|number| commands.complete(0, number % 3, number as u64));
     });
-    group.finish();
-}
-
-fn interval(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("interval");
     let mut recorder = Recorder::new(2, None);
-    let samples = samples(true);
-    let recorded = |recorder: &mut Recorder| {
-        samples.iter().for_each(|sample| recorder.record(sample));
-        recorder.hand_over(Timestamp::ZERO, Timestamp::ZERO, Interval::new(2))
-    };
-    let used = recorded(&mut recorder);
+    samples(true).iter().for_each(|sample| recorder.record(sample));
+    let used = recorder.hand_over(Timestamp::ZERO, Timestamp::ZERO, Interval::new(2));
     let mut all = used.clone();
-    group.bench_function("merge", |bencher| bencher.iter(|| all.merge(&used)));
-    group.bench_function("hand over, spare cleared before", |bencher| {
-        let mut hand_over = |spare| recorder.hand_over(Timestamp::ZERO, Timestamp::ZERO, spare);
-        bencher.iter_batched(|| Interval::new(2), &mut hand_over, BatchSize::LargeInput);
-    });
-    group.bench_function("hand over, spare not cleared", |bencher| {
-        let mut hand_over = |spare| recorder.hand_over(Timestamp::ZERO, Timestamp::ZERO, spare);
-        bencher.iter_batched(|| used.clone(), &mut hand_over, BatchSize::LargeInput);
-    });
-    group.finish();
+    timing.piece("merge an interval", 1, || all.merge(&used));
+    let mut hand_over = |spare| recorder.hand_over(Timestamp::ZERO, Timestamp::ZERO, spare);
+    timing.piece_with("hand over, spare cleared before", || Interval::new(2), &mut hand_over);
+    timing.piece_with("hand over, spare not cleared", || used.clone(), &mut hand_over);
 }
-
-criterion_group!(benches, recorder, interval);
-criterion_main!(benches);

@@ -21,7 +21,6 @@ pub enum Protocol {
 
 impl Protocol {
     /// Name in `-M`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Simple => "simple",
@@ -45,7 +44,6 @@ pub enum PoolMode {
 
 impl PoolMode {
     /// Name in PgBouncer's configuration and in experiments.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             PoolMode::Session => "session",
@@ -68,7 +66,6 @@ pub enum ResultFormat {
 
 impl ResultFormat {
     /// Whether it is the default.
-    #[must_use]
     pub fn is_text(&self) -> bool {
         *self == Self::Text
     }
@@ -99,7 +96,6 @@ pub enum PartitionMethod {
 
 impl PartitionMethod {
     /// Name in SQL and on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             PartitionMethod::Range => "range",

@@ -12,7 +12,6 @@ const PERMUTED_MIN: usize = 4;
 const SEED: u64 = 1;
 
 /// The share of permutations whose means differ at least as much; `None` with fewer than four values per side.
-#[must_use]
 pub fn permutation_p(first: &[f64], second: &[f64]) -> Option<f64> {
     if first.len().min(second.len()) < PERMUTED_MIN {
         return None;

@@ -39,7 +39,6 @@ impl Recorder {
     }
 
     /// Sets the begin of the first interval, which is zero otherwise.
-    #[must_use]
     pub fn starting_at(self, begin: Timestamp) -> Recorder {
         Recorder { begin, ..self }
     }

@@ -30,7 +30,6 @@ impl SampleMean {
 
     /// The difference of two means (Welch, The generalization of "Student's" problem when several different
     /// population variances are involved, Biometrika 34, 1947).
-    #[must_use]
     pub fn minus(&self, other: &SampleMean) -> SampleMean {
         let (a, b) = (self, other);
         let variance = a.variance + b.variance;

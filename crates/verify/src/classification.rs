@@ -13,7 +13,6 @@ use crate::journal::{Attempt, Attempts, CommitOutcome, TokenKey};
 pub type Scripts = Vec<(String, TokenPlace)>;
 
 /// Judges all commits. `attempts` are those of the journal, `tokens` those of the table; times are relative to the run's start.
-#[must_use]
 pub fn classify(
     table: &str,
     scripts: &Scripts,

@@ -208,7 +208,6 @@ impl Roles {
     }
 
     /// All words of the scripts' queries, among which names of functions may be.
-    #[must_use]
     pub fn words(programs: &[Program]) -> Vec<String> {
         let commands = programs.iter().flat_map(Program::commands);
         let texts = commands.filter_map(|command| match &command.kind {

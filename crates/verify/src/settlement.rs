@@ -124,7 +124,6 @@ impl Server<'_> {
 }
 
 /// Whether the server refuses the role, or its password.
-#[must_use]
 pub fn is_refused_role(error: &ConnectError) -> bool {
     error.sqlstate().is_some_and(|state| state.class() == REFUSED_ROLE)
 }

@@ -21,32 +21,27 @@ pub struct TokenTable {
 
 impl TokenTable {
     /// The table of the run with this number in this schema.
-    #[must_use]
     pub fn new(schema: &str, run: u64) -> Self {
         Self { schema: schema.to_owned(), name: format!("{NAME_PREFIX}{run:016x}") }
     }
 
     /// An existing table.
-    #[must_use]
     pub(crate) fn existing(schema: &str, name: &str) -> Self {
         Self { schema: schema.to_owned(), name: name.to_owned() }
     }
 
     /// Its name without the schema.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Its name with the schema, quoted.
-    #[must_use]
     pub fn quoted(&self) -> String {
         format!("{}.{}", identifier(&self.schema), identifier(&self.name))
     }
 
     /// Creates it, durably even if commits do not wait for a flush. There is no unique constraint, so that a transaction that
     /// was applied twice is found. No index and no vacuum, for the sake of the load.
-    #[must_use]
     pub fn create(&self) -> String {
         let table = self.quoted();
         format!(
@@ -60,13 +55,11 @@ impl TokenTable {
     }
 
     /// The beginning of the statement that writes a token; four values in parentheses follow.
-    #[must_use]
     pub fn insert(&self) -> String {
         format!("INSERT INTO {} (client, sequence, part, try) VALUES ", self.quoted())
     }
 
     /// Finds the table: no row if there is none; whether it is closed.
-    #[must_use]
     pub(crate) fn find(&self) -> String {
         format!(
             "SELECT EXISTS (SELECT 1 FROM pg_constraint AS x WHERE x.conrelid = c.oid AND x.conname = {}) FROM pg_class AS c \
@@ -79,25 +72,21 @@ impl TokenTable {
 
     /// Waits for the transactions that have written a token, and refuses all later tokens: a commit that the server had
     /// received and not executed cannot change the answer any more.
-    #[must_use]
     pub(crate) fn close(&self) -> String {
         format!("ALTER TABLE {} ADD CONSTRAINT {CLOSED} CHECK (false) NOT VALID", self.quoted())
     }
 
     /// All tokens, by one full read.
-    #[must_use]
     pub(crate) fn read(&self) -> String {
         format!("SELECT client, sequence, part, try FROM ONLY {}", self.quoted())
     }
 
     /// Removes it.
-    #[must_use]
     pub(crate) fn drop(&self) -> String {
         format!("DROP TABLE {}", self.quoted())
     }
 
     /// The tables of the database: schema, name.
-    #[must_use]
     pub fn all() -> String {
         format!(
             "SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relkind = \

@@ -18,7 +18,6 @@ pub struct CommitTracer<'a> {
 
 impl<'a> CommitTracer<'a> {
     /// A journal in this file, for a run that starts at `start`.
-    #[must_use]
     pub fn new(inner: Box<dyn Tracer + 'a>, file: JournalFile, start: Timestamp) -> Self {
         Self { inner, file, start }
     }

@@ -7,7 +7,7 @@ use crate::{Query, QueryChoice, Workload, WorkloadError, WorkloadName};
 use loading::contract::archives::NamedArchive;
 use loading::contract::text_table::table;
 
-pub use loading::contract::text_table::size;
+pub use sql::size_pretty as size;
 
 /// Most names of queries in a description.
 const NAMES_MAX: usize = 200;
@@ -110,7 +110,7 @@ mod tests {
         for name in WorkloadName::shipped() {
             assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
         }
-        assert!(list.contains("15.7 MB"), "{list}");
+        assert!(list.contains(" 15 MB"), "{list}");
     }
 
     #[test]

@@ -67,7 +67,7 @@ const BANS: &[Ban<'_>] = &[
     },
     Ban {
         words: &["std::net", "std::fs", "std::thread", "std::env", "std::process", "std::os"],
-        scope: Scope::Crates(&["sql", "script", "datagen", "wire", "stats", "experiment"]),
+        scope: Scope::Crates(&["sql", "script", "datagen", "wire", "search", "stats", "experiment"]),
         allowed: &[],
         why: "this crate is pure: the caller opens, and hands over bytes and values",
     },

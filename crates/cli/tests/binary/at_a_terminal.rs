@@ -62,7 +62,7 @@ impl Keyboard {
 }
 
 /// A server that wants the password of the role `guest`, which is `open sesame`; and how to get there.
-fn guarded() -> (Cluster, String) {
+pub(crate) fn guarded() -> (Cluster, String) {
     let cluster = Cluster::start("18");
     cluster.execute("create role guest login password 'open sesame'");
     cluster.admit("host all guest 127.0.0.1/32 scram-sha-256");
@@ -116,8 +116,10 @@ fn whoever_watches_sees_lines_that_are_drawn_anew_and_are_gone_at_the_end() {
     let shown = keyboard.read_to_the_end();
     assert!(child.wait().expect("the child is ours").success());
     assert!(shown.contains("throughput") && shown.contains("100 %, 2 s, 0 s left"), "{shown}");
-    let (_, after) = shown.rsplit_once("\x1b[J").expect("it was erased");
+    let (_, after) = shown.rsplit_once("\x1b[K").expect("it was erased");
     assert!(!after.contains("throughput"), "{shown}");
+    // tmux keeps what is erased to the end of the screen in its history.
+    assert!(!shown.contains("\x1b[J") && !shown.contains("\x1b[2J"), "{shown}");
 }
 
 #[test]

@@ -35,12 +35,18 @@ fn who_does_twenty_times_the_work_is_worse_and_the_other_is_better() {
     bench.file("rows.sql", ROWS);
     // Lines are broken where the terminal ends.
     let out = bench.run(on_shared("variables.rows=1000,20000", "5min")).exits(5);
-    assert!(out.stdout.starts_with("variables.rows: A is 1000, B is 20000\n  B is "), "{}", out.stdout);
-    for words in ["% slower (95 %: −", "worse than the tolerance of 2"] {
+    assert!(
+        out.stdout.starts_with(
+            "variables.rows: 1000 (A) against 20000 (B)\n  20000 is slower than 1000 by a factor of "
+        ),
+        "{}",
+        out.stdout
+    );
+    for words in ["─■", "worse than the tolerance of 2"] {
         assert!(told(&out.stdout).contains(words), "{}", out.stdout);
     }
     let out = bench.run(on_shared("variables.rows=20000,1000", "5min")).exits(0);
-    assert!(told(&out.stdout).contains("% faster (95 %: +"), "{}", out.stdout);
+    assert!(told(&out.stdout).contains(" times as fast as 20000 ("), "{}", out.stdout);
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");
     let [worse, better] = [1, 2].map(|number| store.comparison(number).expect("it is kept"));
     assert_eq!(worse.decision, ComparisonDecision::WorseThanTolerance);
@@ -99,9 +105,7 @@ fn writing(bench: &Bench, dsn: &str, more: &[&str]) -> (String, ComparisonRecord
     let keys = ["--key", "setup=counters.sql", "--dsn", dsn, "--budget", "8s", "--store", "out/"];
     let out = bench.run(words.iter().chain(&keys).chain(more));
     assert!(out.stderr.contains("stored as comparison "), "{}", out.stderr);
-    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
-    let newest = store.newest_comparison().expect("it can be read").expect("one is kept");
-    (out.stdout, store.comparison(newest).expect("it is kept"))
+    (out.stdout, bench.newest_comparison())
 }
 
 #[test]
@@ -139,7 +143,7 @@ fn blocks_that_write_begin_after_a_checkpoint_and_both_sides_go_first_equally_of
         assert!(record.noise_floor.iter().all(|floor| floor.pairs >= 12), "{:?}", record.noise_floor);
     }
     assert!(told(&stdout).contains(&format!("; seed {}.", one.method.seed)), "{stdout}");
-    assert!(told(&stdout).contains("Each block begins right after a checkpoint"), "{stdout}");
+    assert!(told(&stdout).contains("Each block of both sides begins right after a checkpoint"), "{stdout}");
     assert!(told(&unlike).contains("none begins with a checkpoint"), "{unlike}");
     let blocks = one.pairs.iter().flat_map(|pair| &pair.blocks);
     let images: Vec<f64> =
@@ -278,7 +282,7 @@ fn what_a_killed_comparison_left_goes_with_the_next_and_what_a_living_one_needs_
     living.finish().exits(130);
     assert_eq!(databases(), 0);
     let again = bench.run(["report", "--comparison", "last", "--store", "out/"]).exits(0);
-    assert!(again.stdout.starts_with("variables.rows: A is 1000, B is 1001\n"), "{}", again.stdout);
+    assert!(again.stdout.starts_with("variables.rows: 1000 (A) against 1001 (B)\n"), "{}", again.stdout);
     let sentence =
         "there is no comparison c9 in the store out/results.sqlite: `pgmeter runs` lists those that are";
     bench.run(["report", "--comparison", "9", "--store", "out/"]).exits(1).says(&[sentence]);
@@ -347,7 +351,7 @@ fn a_block_that_fails_is_repeated_once_and_a_second_failure_keeps_the_pairs() {
     execute(refuse);
     execute(terminate);
     let out = run.finish().exits(2).says(&["pgmeter: error: ended early: ", "stored as comparison c1"]);
-    assert!(told(&out.stdout).contains("Note: The comparison ended early"), "{}", out.stdout);
+    assert!(told(&out.stdout).contains("warning: The comparison ended early"), "{}", out.stdout);
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");
     let record = store.comparison(1).expect("it is kept");
     assert_eq!(record.status, ComparisonStatus::EndedEarly);

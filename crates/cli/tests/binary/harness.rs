@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use results::Record;
+use results::{ComparisonRecord, Entry, EntryKind, ListFilter, Record, Store};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -33,6 +33,15 @@ impl Bench {
         // The store of all runs in this directory.
         fs::create_dir(directory.path().join("pgmeter-results")).expect("a directory can be made");
         Self { directory }
+    }
+
+    /// The newest comparison in the store `out/`.
+    pub(crate) fn newest_comparison(&self) -> ComparisonRecord {
+        let store = Store::open(&self.path().join("out/")).expect("the store is there");
+        let entries = store.entries(&ListFilter::default()).expect("it can be read");
+        let numbers = entries.iter().map(Entry::id).filter(|id| id.kind == EntryKind::Comparison);
+        let newest = numbers.map(|id| id.number).max().expect("one is kept");
+        store.comparison(newest).expect("it is kept")
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -74,6 +83,8 @@ impl Bench {
         if let Some(cache) = std::env::var_os("PGMETER_CACHE_DIR") {
             command.env("PGMETER_CACHE_DIR", cache);
         }
+        // The width of reports in a pipe.
+        command.env_remove("COLUMNS");
         command.env("PGMETER_STATE_DIR", self.path().join("state"));
         command.env("XDG_DATA_HOME", self.path().join("data"));
         command

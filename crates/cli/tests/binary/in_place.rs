@@ -35,12 +35,6 @@ pub(crate) fn catalogs(dsn: &str) -> Vec<String> {
     rows.iter().map(|row| row.get(0).unwrap_or_default().to_owned()).collect()
 }
 
-fn comparison(bench: &Bench) -> ComparisonRecord {
-    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
-    let newest = store.newest_comparison().expect("it can be read").expect("one is kept");
-    store.comparison(newest).expect("it is kept")
-}
-
 #[test]
 fn a_setting_is_compared_on_the_users_own_table_and_nothing_is_left_there() {
     let bench = Bench::new();
@@ -63,7 +57,7 @@ fn a_setting_is_compared_on_the_users_own_table_and_nothing_is_left_there() {
     let out = crate::harness::finish(&mut command);
     assert!(matches!(out.status.code(), Some(0 | 3 | 5)), "{}{}", out.stdout, out.stderr);
     assert!(out.stderr.contains("in place: database "), "{}", out.stderr);
-    let record = comparison(&bench);
+    let record = bench.newest_comparison();
     assert_eq!(record.method.session_settings, ["enable_seqscan"]);
     assert_eq!(record.method.draws, DrawnAnew::Connections);
     assert!(record.pairs.iter().flat_map(|pair| &pair.blocks).any(|block| block.figures.tps.is_some()));
@@ -78,7 +72,7 @@ fn two_scripts_are_compared_on_the_users_own_table() {
     bench.file("ten.sql", &COUNT.repeat(10));
     let words = ["compare", "--in-place", "--dsn", &dsn, "--factor", "script=ten.sql,count.sql"];
     bench.run(words.iter().chain(&["--budget", "1min", "--block", "0.1", "--store", "out/"])).exits(0);
-    assert!(comparison(&bench).findings[0].ratio > 2.0, "{:?}", comparison(&bench).findings);
+    assert!(bench.newest_comparison().findings[0].ratio > 2.0, "{:?}", bench.newest_comparison().findings);
 }
 
 #[test]
@@ -175,8 +169,8 @@ fn an_index_is_compared_with_none_and_is_gone_afterwards() {
     let undo =
         "changing the schema in place; at the end: DROP INDEX CONCURRENTLY IF EXISTS public.orders_customer;";
     assert!(out.stderr.contains(undo), "{}", out.stderr);
-    assert!(out.stdout.contains("A is as it is, B is CREATE INDEX orders_customer"), "{}", out.stdout);
-    let record = comparison(&bench);
+    assert!(out.stdout.contains("as it is (A) against CREATE INDEX orders_customer"), "{}", out.stdout);
+    let record = bench.newest_comparison();
     assert_eq!(record.decision, ComparisonDecision::Better);
     assert!(record.findings[0].ratio > 2.0, "{:?}", record.findings[0]);
     for sequence in record.pairs.chunks(2).filter(|pairs| pairs.iter().all(|pair| !pair.is_noise_floor)) {
@@ -372,7 +366,7 @@ fn an_interrupted_change_of_the_schema_keeps_the_pairs_so_far() {
         drop(blocker);
         let out = run.finish().exits(status);
         assert!(!out.stderr.contains("canceling statement"), "{}", out.stderr);
-        let record = comparison(&bench);
+        let record = bench.newest_comparison();
         assert_eq!(record.status, results::ComparisonStatus::Interrupted);
         assert!(record.pairs.len() >= 2, "{:?}", record.pairs);
         assert_eq!(catalogs(&dsn), before);
@@ -504,7 +498,7 @@ fn an_application_reads_and_writes_while_a_change_waits_for_the_transaction_of_a
         drop(holder);
         let out = run.finish();
         assert!(matches!(out.status.code(), Some(0 | 3)), "{}", out.stderr);
-        let (tries, longest_s) = lock_waits(&comparison(&bench));
+        let (tries, longest_s) = lock_waits(&bench.newest_comparison());
         assert!(tries > 1 && longest_s > 0.0, "{tries} {longest_s}");
         assert!(out.stdout.contains("tries to get their locks; the longest wait was "), "{}", out.stdout);
     }

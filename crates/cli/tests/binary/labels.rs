@@ -37,7 +37,8 @@ fn compare(bench: &Bench, conninfo: &str, more: &[&str]) -> Finished {
 fn listed(bench: &Bench, more: &[&str]) -> Vec<String> {
     let out = bench.run(["runs"].iter().chain(more)).exits(0).stdout;
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
-    out.lines().skip(1).filter(|line| !line.starts_with('±')).map(str::to_owned).collect()
+    let is_note = |line: &&str| line.starts_with(['±', '-']);
+    out.lines().skip(1).filter(|line| !is_note(line)).map(str::to_owned).collect()
 }
 
 /// The numbers of the listed entries.
@@ -57,7 +58,7 @@ fn labels_are_names_of_runs_in_reports_and_lists() {
     let csv = bench.run(["report", "before", "--format", "csv"]).exits(0).stdout;
     assert!(csv.lines().skip(1).all(|line| line.starts_with("3,")), "the newest with this label: {csv}");
     let both = bench.run(["report", "1", "after"]).exits(0).stdout;
-    assert!(both.contains("A (run 1, before)") && both.contains("B (run 2, after)"), "{both}");
+    assert!(both.contains("before (run 1):") && both.contains("after (run 2):"), "{both}");
     let json = bench.run(["report", "1", "--format", "json"]).exits(0).stdout;
     assert!(
         json.contains("\"label\": \"before\"") && json.contains("\"note\": \"without the index\""),
@@ -151,7 +152,8 @@ fn comparisons_and_experiments_are_in_the_list_and_removed_by_their_numbers() {
     out.says(&["stored as comparison c1 in "]);
     bench.run(["lab", "run", "ladder.toml"]).exits(0);
     bench.run(["lab", "run", "ladder.toml", "--label", "by hand"]).exits(0);
-    let list = listed(&bench, &[]);
+    assert_eq!(ids(&bench, &[]), ["1", "c1", "e1", "e2"]);
+    let list = listed(&bench, &["--trials"]);
     let kinds: Vec<&str> = list.iter().filter_map(|line| line.split_whitespace().nth(3)).collect();
     let trials = ["experiment", "trial", "trial"];
     assert_eq!(
@@ -163,7 +165,7 @@ fn comparisons_and_experiments_are_in_the_list_and_removed_by_their_numbers() {
 
     // The newest entry of any kind has the name.
     let of_label = bench.run(["report", "work mem"]).exits(0).stdout;
-    assert!(of_label.starts_with("work_mem: A is 1MB, B is 2MB\n"), "{of_label}");
+    assert!(of_label.starts_with("work_mem: 1MB (A) against 2MB (B)\n"), "{of_label}");
     assert!(of_label.contains("a trade-off"), "{of_label}");
     for by in [
         ["report", "c1"].as_slice(),
@@ -191,12 +193,12 @@ fn comparisons_and_experiments_are_in_the_list_and_removed_by_their_numbers() {
     bench.run(["runs", "rm", "work mem"]).exits(1).says(&["expected a number"]);
     bench.run(["runs", "rm", "1", "7"]).exits(1).says(&["there is no run 7"]);
     bench.run(["runs", "rm", "2"]).exits(1).says(&["run 2 is a trial of the experiment e1: remove e1"]);
-    assert_eq!(ids(&bench, &[]).len(), 8, "nothing was removed");
+    assert_eq!(ids(&bench, &["--trials"]).len(), 8, "nothing was removed");
     let records = bench.records_of("pgmeter-results").len();
     let removed = bench.run(["runs", "rm", "c1", "e1"]).exits(0).stdout;
     assert_eq!(removed, "removed comparison c1\nremoved experiment e1 with 2 runs and 2 records\n");
     assert_eq!(bench.records_of("pgmeter-results").len(), records - 2);
-    assert_eq!(ids(&bench, &[]), ["1", "e2", "4", "5"]);
+    assert_eq!(ids(&bench, &["--trials"]), ["1", "e2", "4", "5"]);
     bench.run(["report", "c1"]).exits(1).says(&["comparison c1 was removed from the store "]);
     bench.run(["report", "--comparison", "last"]).exits(1).says(&["there is no comparison last"]);
     let removed = bench.run(["runs", "rm", "1"]).exits(0).stdout;
@@ -232,7 +234,7 @@ fn two_stores_are_joined() {
         assert_eq!(of(label, &[]), of(label, &there), "{label}");
     }
     fs::remove_dir_all(bench.path().join("there")).expect("it is there");
-    assert_eq!(ids(&bench, &[]), ["1", "2", "c1", "e1", "3", "4"]);
+    assert_eq!(ids(&bench, &["--trials"]), ["1", "2", "c1", "e1", "3", "4"]);
     for which in ["there", "c1", "nightly", "4"] {
         bench.run(["report", which]).exits(0);
     }

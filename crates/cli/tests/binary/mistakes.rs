@@ -5,6 +5,7 @@ use std::fs;
 
 use testkit::cluster::Cluster;
 
+use crate::at_a_terminal::guarded;
 use crate::harness::{Bench, Finished, finish};
 
 /// Files and directories that a failed command has left, other than what was there before.
@@ -207,6 +208,42 @@ fn an_undefined_variable_is_told_with_file_and_line_before_anything_connects() {
         assert!(!out.stderr.contains("cannot connect") && out.stdout.is_empty(), "{words:?}: {}", out.stderr);
     }
     bench.run(["bench", "-i"]).exits(1).says(&["pgmeter init"]);
+}
+
+#[test]
+fn the_most_common_mistakes_end_in_one_sentence_with_the_command_that_was_meant() {
+    let bench = Bench::new();
+    let dsn = Cluster::shared("18").database("common_mistakes");
+    let no_database = dsn.replace("common_mistakes", "shop");
+    let (_cluster, guarded) = guarded();
+    bench.file("one.sql", "SELECT 1;\n");
+    bench.file("ladder.toml", "name = \"ladder\"\n");
+    bench.run(["bench", "-n", "-t", "1", "-f", "one.sql", &dsn]).exits(0);
+    let table: [(&[&str], &str); 16] = [
+        (&["bench", "-h", "127.0.0.1", "-p", "1"], "\"pgmeter quickstart\""),
+        (&["bench", &no_database], "\"createdb shop_"),
+        (&["bench", &dsn], "`pgmeter init`"),
+        (&["bench", "-n", "-f", "one.sql", &guarded], "PGPASSWORD=… pgmeter bench"),
+        (&["bench", "-i", "-s", "10", "shop"], "pgmeter init -s 10 shop"),
+        (&["-i", "-s", "10", "shop"], "pgmeter init -s 10 shop"),
+        (&["-c", "4", "-T", "10", "shop"], "pgmeter bench -c 4 -T 10 shop"),
+        (&["bench", "--durations", "10", "shop"], "pgmeter bench --duration 10 shop"),
+        (&["bench", "shop", "-c"], "pgmeter bench shop -c 8"),
+        (&["bench", "-T", "long", "shop"], "pgmeter bench -T 60 shop"),
+        (&["initt", "shop"], "pgmeter init shop"),
+        (&["bench", "-f", "nowhere.txt"], "pgmeter bench -b tpcb-like"),
+        (&["bench", "-b", "select-onyl"], "pgmeter bench -b select-only"),
+        (&["bench", "--workload", "tpcc", &dsn], "`pgmeter init --workload tpcc`"),
+        (&["report", "99"], "`pgmeter runs`"),
+        (&["lab", "run", "lader.toml"], "pgmeter lab run ladder.toml"),
+    ];
+    for (words, expected) in table {
+        let out = bench.run(words).exits(1);
+        // Which store is used may be told before.
+        let told: Vec<&str> = out.stderr.lines().filter(|line| !line.starts_with("store: ")).collect();
+        assert!(matches!(told.as_slice(), [only] if only.contains(expected)), "{words:?}: {}", out.stderr);
+        assert!(out.stdout.is_empty(), "{words:?}: {}", out.stdout);
+    }
 }
 
 #[test]

@@ -27,6 +27,8 @@ fn runs_are_listed_with_their_numbers_and_found_by_them() {
     assert!(lines[1].starts_with(" 1 ") && lines[2].starts_with(" 2 "), "{list}");
     assert!(lines[1].contains(" run ") && lines[1].contains("one.sql"), "{list}");
     assert_eq!(bench.run(["runs", "list"]).exits(0).stdout, list);
+    let narrow = finish(bench.command(["runs"]).env("COLUMNS", "60")).exits(0).stdout;
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60) && narrow.lines().count() == 3, "{narrow}");
     let newest_only = bench.run(["runs", "list", "-n", "1"]).exits(0).stdout;
     assert_eq!(newest_only.lines().count(), 2, "{newest_only}");
     let csv = bench.run(["report", "2", "--format", "csv"]).exits(0).stdout;

@@ -25,7 +25,7 @@ fn one_server_has_the_settings_of_each_trial_in_turns() {
     let out = bench.run(words.iter().chain(&["--store", "out/"]));
     assert!(matches!(out.status.code(), Some(0 | 3)), "{}{}", out.stdout, out.stderr);
     assert!(out.stderr.contains("4 combinations of 2 settings"), "{}", out.stderr);
-    assert!(out.stdout.contains("Effects on throughput: "), "{}", out.stdout);
+    assert!(out.stdout.contains("Effects on throughput: level ÷ base"), "{}", out.stdout);
     let file = std::fs::metadata(bench.path().join("out/screens/screen-check/experiment.toml"))
         .expect("it is there");
     assert_eq!(file.permissions().mode() & 0o077, 0, "it may contain a password");

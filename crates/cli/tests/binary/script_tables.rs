@@ -74,9 +74,9 @@ fn the_record_has_the_tables_of_the_statements_and_what_differs_names_a_new_inde
         }
         bench.run(flags).exits(0);
         let compared = bench.run(["report", "1", "2"]).exits(0).stdout.replace("\n    ", " ");
-        let index = "index public.t_by_id: A none and B CREATE INDEX t_by_id ON public.t USING btree (id)";
+        let index = "index public.t_by_id: none in run 1 and CREATE INDEX t_by_id ON public.t USING btree (id) in run 2";
         assert!(compared.contains(index), "{compared}");
-        assert!(compared.contains("public.t analyzed: A never and B yes"), "{compared}");
+        assert!(compared.contains("public.t analyzed: never in run 1 and yes in run 2"), "{compared}");
         let page = bench.run(["report", "2", "--format", "markdown"]).exits(0).stdout;
         assert!(page.contains("## Tables and indexes") && page.contains("s.base"), "{page}");
     }

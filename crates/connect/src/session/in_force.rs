@@ -19,7 +19,6 @@ pub struct SessionSetting {
 
 impl SessionSetting {
     /// Whether the session has the wanted value.
-    #[must_use]
     pub fn is_in_force(&self) -> bool {
         self.wanted == self.found
     }
@@ -27,7 +26,6 @@ impl SessionSetting {
 
 impl Target {
     /// Names and values of the settings in `options`, the last value of each name.
-    #[must_use]
     pub fn session_settings(&self) -> Vec<(String, String)> {
         let mut settings: Vec<(String, String)> = Vec::new();
         let mut words = words(self.options.as_deref().unwrap_or_default()).into_iter();

@@ -34,7 +34,6 @@ const VALUE_FORMATS: [(&str, &str); 7] = [
 ];
 
 /// SQL that sets the formats of values in text that pgmeter writes and reads, for the current transaction.
-#[must_use]
 pub fn value_formats() -> String {
     let settings: Vec<String> = VALUE_FORMATS
         .iter()
@@ -55,7 +54,6 @@ pub enum OwnSettings {
 impl OwnSettings {
     /// SQL that sets them for the current transaction. The server starts the clock of `statement_timeout` with a message
     /// (before version 11), so this must be a message of its own, after BEGIN.
-    #[must_use]
     pub fn sql(self) -> String {
         match self {
             Self::Limits => format!("{LIMITS}; {IDLE_LIMIT}"),

@@ -1,4 +1,4 @@
-//! How the guesses of a described schema give way to its keys: more values for a column, fewer rows for the table, or the
+//! How guesses give way to keys: more values for a column, fewer rows for the table, or the
 //! judgement of the server. Directives never give way: what they make impossible is an error.
 
 use super::columns::{Guess, TableCompiler};
@@ -14,9 +14,6 @@ impl TableCompiler<'_> {
     /// Changes what is guessed, so that a unique constraint is met or left to the server.
     pub(super) fn adapt(&mut self, failure: KeyFailure) -> Checked<()> {
         let KeyFailure { unique, reason, fault } = failure;
-        if !self.schema.is_described {
-            return Err(fault);
-        }
         let is_optional = self.table().uniques[unique].special.is_some();
         match reason {
             FailureReason::Skewed(column)
@@ -104,7 +101,7 @@ impl TableCompiler<'_> {
     /// The note that the table gets no rows: it must reference a table that has none, or has no partitions.
     pub(super) fn emptiness(&self) -> Checked<Option<String>> {
         let table = self.table();
-        if !self.schema.is_described || self.own_rows == 0 || table.kept.is_some() {
+        if self.own_rows == 0 || table.kept.is_some() {
             return Ok(None);
         }
         if table.lacks_partitions && !table.is_partition {

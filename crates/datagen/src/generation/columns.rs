@@ -73,7 +73,7 @@ impl<'a> TableCompiler<'a> {
             None | Some("public") => table.name.name.clone(),
             Some(_) => table.name.plain(),
         };
-        let keys = Keys::new(schema, index)?;
+        let keys = Keys::new(schema, index);
         for key in &table.foreign_keys {
             let settings = &schema.directives.tables[key.table];
             if settings.has("skip") {
@@ -229,10 +229,6 @@ impl<'a> TableCompiler<'a> {
             notes.clear();
         } else if rows.columns().next().is_none() {
             let name = table.name.plain();
-            if !self.schema.is_described {
-                let message = format!("no column of {name} gets values; give it the directive nogen");
-                return Err(Fault::new(table.place, message));
-            }
             if notes.is_empty() {
                 notes.push(format!("{name}: no rows; none of its columns gets values"));
             }
@@ -359,7 +355,7 @@ impl<'a> TableCompiler<'a> {
             Ok(node) if self.guesses[column] == Guess::Uniform => Ok(node.uniform()),
             Ok(node) => Ok(node),
             Err(_) if settings.has("nogen") => Ok(null),
-            Err(fault) if self.schema.is_described && settings.leave_a_guess() => {
+            Err(fault) if settings.leave_a_guess() => {
                 self.absence(column, fault.message);
                 Ok(null)
             }
@@ -406,7 +402,7 @@ impl<'a> TableCompiler<'a> {
         let own = &self.table().columns[column];
         let settings = self.settings(column);
         if own.not_null {
-            let is_empty = self.schema.is_described && self.own_rows() == 0;
+            let is_empty = self.own_rows() == 0;
             let is_absent = settings.has("nogen") || self.absent.borrow()[column] || is_empty;
             if matches!(node.kind, Kind::Null) && !is_absent {
                 let message = format!("the column {} is NOT NULL, and its generator gives NULL", own.name);
@@ -486,10 +482,10 @@ impl<'a> TableCompiler<'a> {
         let target_rows = self.around.rows[key.table];
         let referenced = key.referenced[position];
         let own = &self.table().columns[column];
-        if self.own_rows() == 0 && self.schema.is_described {
+        if self.own_rows() == 0 {
             return Ok(null);
         }
-        if target_rows == 0 && self.own_rows() > 0 {
+        if target_rows == 0 {
             if own.not_null {
                 let name = self.schema.tables[key.table].name.plain();
                 let message = format!("the column {} references {name}, which has no rows", own.name);
@@ -521,17 +517,13 @@ impl<'a> TableCompiler<'a> {
                     cut.cycle,
                     self.schema.tables[key.table].name.plain()
                 ),
-                None if self.schema.is_described => format!(
+                None => format!(
                     "the foreign key {} references {name}, which gets no values; write a generator after the column, as in -- df: int size=100",
                     key.name
                 ),
-                None => format!("the column {} references {name}, which gets no values", own.name),
             };
-            if self.schema.is_described {
-                self.absence(column, message);
-                return Ok(null);
-            }
-            return Err(Fault::new(own.place, message));
+            self.absence(column, message);
+            return Ok(null);
         };
         self.reference_node(column, foreign_key, target_rows, target, ReferenceOrder::All)
     }

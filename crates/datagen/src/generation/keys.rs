@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Checked, Fault};
+use crate::error::Fault;
 use crate::generator::{Combinations, Kind, Node, Rank, Sub, Weighted, key_of};
 use crate::schema::{ForeignKey, Schema, Table, Unique};
 
@@ -23,9 +23,9 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub fn new(schema: &Schema, index: usize) -> Checked<Self> {
+    pub fn new(schema: &Schema, index: usize) -> Self {
         let table = &schema.tables[index];
-        let (governing, judged) = governing(schema, index)?;
+        let (governing, judged) = governing(schema, index);
         let is_free = |column: usize| schema.directives.columns[index][column].list.is_empty();
         let mut unique = vec![false; table.columns.len()];
         for own in table.uniques.iter().filter(|own| own.distinct().len() == 1) {
@@ -39,7 +39,7 @@ impl Keys {
                 key.referenced.iter().for_each(|column| referenced[*column] = true);
             }
         }
-        Ok(Self { governing, unique, referenced, judged })
+        Self { governing, unique, referenced, judged }
     }
 
     /// Whether the column keeps its values when rows are drawn again: other rows may refer to it, or it is in a primary key
@@ -69,9 +69,8 @@ impl Keys {
 }
 
 /// The foreign key that gives each column its values with the column's position in it, and the keys that share columns
-/// with others which do not imply them. Only a described schema may have such keys.
-#[expect(clippy::type_complexity, reason = "two lists by column and by key")]
-fn governing(schema: &Schema, index: usize) -> Checked<(Vec<Option<(usize, usize)>>, Vec<usize>)> {
+/// with others which do not imply them.
+fn governing(schema: &Schema, index: usize) -> (Vec<Option<(usize, usize)>>, Vec<usize>) {
     let table = &schema.tables[index];
     let mut governing: Vec<Option<(usize, usize)>> = vec![None; table.columns.len()];
     let mut judged = Vec::new();
@@ -94,35 +93,20 @@ fn governing(schema: &Schema, index: usize) -> Checked<(Vec<Option<(usize, usize
         let is_taken = |column: &usize| {
             governing[*column].is_some_and(|(own, _)| table.foreign_keys[own].table == index)
         };
-        if schema.is_described && key.table == index && key.referenced.iter().any(is_taken) {
+        if key.table == index && key.referenced.iter().any(is_taken) {
             judged.push(number);
             continue;
         }
-        let shares = taken.iter().any(|taken| *taken) || (0..key.columns.len()).any(own);
-        if shares && schema.is_described {
+        if taken.iter().any(|taken| *taken) || (0..key.columns.len()).any(own) {
             judged.push(number);
-        } else if taken.iter().any(|taken| *taken) {
-            let names: Vec<&str> =
-                key.columns.iter().map(|column| table.columns[*column].name.as_str()).collect();
-            let message = format!(
-                "a column of the foreign key ({}) takes its values from another foreign key, which does not imply this one; give the columns generators of their own",
-                names.join(", ")
-            );
-            let own = |column: &usize| {
-                schema.directives.columns[index][*column].generator().is_ok_and(|own| own.is_some())
-            };
-            if key.columns.iter().any(own) {
-                continue;
-            }
-            return Err(Fault::new(key.place, message));
         }
         for (position, column) in key.columns.iter().enumerate() {
-            if governing[*column].is_none() && !(schema.is_described && own(position)) {
+            if governing[*column].is_none() && !own(position) {
                 governing[*column] = Some((number, position));
             }
         }
     }
-    Ok((governing, judged))
+    (governing, judged)
 }
 
 /// Whether a column of a compound key gives its values to the referenced column, which references it.
@@ -132,7 +116,7 @@ pub(crate) fn returns(schema: &Schema, index: usize, key: &ForeignKey, position:
         (own.table, &own.columns[..], &own.referenced[..]) == (index, &[referenced][..], &[column][..])
     };
     let is_other = key.table != index && key.columns.len() > 1;
-    is_other && schema.is_described && schema.tables[key.table].foreign_keys.iter().any(back)
+    is_other && schema.tables[key.table].foreign_keys.iter().any(back)
 }
 
 /// Whether the values that the columns take meet this foreign key, too: the referenced columns reference its table
@@ -232,9 +216,7 @@ impl Distinctness<'_> {
     fn is_filled_by_server(&self, unique: &Unique) -> bool {
         let is_null =
             |column: usize| matches!(&self.nodes[column], Some(node) if matches!(node.kind, Kind::Null));
-        unique.distinct().iter().any(|column| {
-            self.table.columns[*column].computed || (self.schema.is_described && is_null(*column))
-        })
+        unique.distinct().iter().any(|column| self.table.columns[*column].computed || is_null(*column))
     }
 
     /// Gives the columns of one constraint their digits, and returns them.

@@ -130,14 +130,14 @@ impl Generation {
     /// Compiles the generators of all tables.
     ///
     /// # Errors
-    /// A directive without meaning, a unique constraint that cannot be met, a cycle of foreign keys.
+    /// A directive without meaning, a unique constraint that cannot be met.
     pub fn new(schema: &Schema, options: &Options, files: &dyn Files) -> Result<Self, Error> {
         Self::compile(schema, options, files).map_err(|fault| schema.origins.error(fault))
     }
 
     fn compile(schema: &Schema, options: &Options, files: &dyn Files) -> Checked<Self> {
         let common = Common::new(schema, options)?;
-        let order = loading_order(&schema.tables, schema.is_described)?;
+        let order = loading_order(&schema.tables);
         let mut faults = schema.directives.faults.clone();
         let sizes = sizes::sizes(schema, &common, &order, &mut faults);
         let mut rows: Vec<u64> = sizes.iter().map(|size| size.rows).collect();
@@ -261,7 +261,7 @@ impl<'a> Pass<'a> {
         const ROWS_COMPARED: u64 = 64;
         let key = &self.schema.tables[cut.table].foreign_keys[cut.key];
         let Some(own) = self.built[cut.table].as_ref() else { return };
-        let Ok(Keys { governing, .. }) = Keys::new(self.schema, cut.table) else { return };
+        let Keys { governing, .. } = Keys::new(self.schema, cut.table);
         let differs = |(column, referenced): (&usize, &usize)| {
             if governing[*column].is_none_or(|(number, _)| number != cut.key) {
                 return false;

@@ -168,7 +168,7 @@ impl<'a> Compiler<'a> {
                     ..target
                 };
                 let node = self.node(&own, inner, key_of(key, "element"))?;
-                let least = if self.schema.is_described { least_elements(&node, target) } else { 0 };
+                let least = least_elements(&node, target);
                 let lengths = lengths(settings, Lengths { min: least, max: least.max(5) })?;
                 Ok(Kind::Array { node: Box::new(node), lengths })
             }

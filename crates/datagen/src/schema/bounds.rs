@@ -8,7 +8,7 @@ use super::names::plain;
 /// Permitted values of a column, as texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Bounds {
-    /// `IN (…)`; several constraints are not intersected.
+    /// `IN (…)`.
     pub values: Option<Vec<String>>,
     /// Least value, included.
     pub min: Option<Limit>,
@@ -23,14 +23,6 @@ pub(crate) struct Limit {
 }
 
 impl Bounds {
-    /// Adds the limits of a domain or of another constraint, where there are none yet.
-    pub fn add(&mut self, other: &Self) {
-        let Self { values, min, max } = other;
-        self.values = self.values.take().or_else(|| values.clone());
-        self.min = self.min.take().or_else(|| min.clone());
-        self.max = self.max.take().or_else(|| max.clone());
-    }
-
     /// Keeps only the values that `other` permits, too. `false`: that is not possible exactly.
     pub fn narrow(&mut self, other: &Self) -> bool {
         let (min, max) = (narrowed(&self.min, &other.min, true), narrowed(&self.max, &other.max, false));
@@ -113,15 +105,6 @@ pub(crate) fn of_condition(condition: &Expr) -> Vec<(String, Bounds)> {
     let mut found = Vec::new();
     collect(condition, &mut found);
     found
-}
-
-/// Whether [`of_condition`] says all that a condition requires.
-pub(crate) fn is_complete(condition: &Expr) -> bool {
-    match condition {
-        Expr::Nested(inner) => is_complete(inner),
-        Expr::BinaryOp { left, op: BinaryOperator::And, right } => is_complete(left) && is_complete(right),
-        part => of_condition(part).len() == 1,
-    }
 }
 
 fn collect(condition: &Expr, found: &mut Vec<(String, Bounds)>) {

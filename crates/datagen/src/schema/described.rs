@@ -1,12 +1,11 @@
-//! From what the catalogs of a server say to the same model that `ddl` makes from text. The text of the schema gives only
-//! directives and places. What the generators may not meet exactly is noted for the server to judge.
+//! From what the catalogs of a server say to tables with keys and bounds. The text of the schema gives only directives and
+//! places. What the generators may not meet exactly is noted for the server to judge.
 
 use super::bounds::Bounds;
 use super::checks::{Condition, is_usable};
-use super::ddl::add_unique;
 use super::{
     Cases, Column, Described, ForeignKey, Judgement, Kept, Name, NamedType, Schema, Scope, Source, Table,
-    Type, TypeName, Unique, kinds, partitions, scopes, split,
+    Type, TypeName, Unique, partitions, scopes, split,
 };
 use crate::description::{
     CheckDescription, Description, KeptRows, KeyDescription, Special, TableDescription, TypeDescription,
@@ -25,11 +24,11 @@ const TEXTS_MAX: usize = 400;
 const TEXT_BYTES: usize = 7_000;
 
 impl Schema {
-    /// A schema as a server describes it. `source` is what the server has executed: it gives directives and places.
+    /// The schema that a server describes. `source` is what the server has executed: it gives directives and places.
     ///
     /// # Errors
     /// Text that is not closed, or a directive that cannot be read.
-    pub fn described(description: &Description, source: &Source) -> Result<Self, Error> {
+    pub fn new(description: &Description, source: &Source) -> Result<Self, Error> {
         source.placed(read(description, source))
     }
 }
@@ -55,15 +54,7 @@ fn read(description: &Description, source: &Source) -> Checked<Schema> {
     for (index, own) in description.tables.iter().enumerate() {
         add_exclusions(&mut tables[index], own, &directives.columns[index]);
     }
-    Ok(Schema {
-        origins: source.origins().clone(),
-        tables,
-        types: types.named(),
-        directives,
-        is_described: true,
-        has_other_conditions: false,
-        statements: pieces.statements.iter().map(kinds::statement).collect(),
-    })
+    Ok(Schema { origins: source.origins().clone(), tables, types: types.named(), directives })
 }
 
 /// The types of a description.
@@ -121,9 +112,9 @@ impl<'a> Types<'a> {
     fn named(&self) -> Vec<NamedType> {
         let named = |own: &TypeDescription| {
             let column = self.column("value", &own.name).0;
-            let Column { kind, not_null, bounds, .. } = column;
+            let Column { kind, bounds, .. } = column;
             let name = Name::of_sql(&own.name).map_or_else(|| Name::read(&own.name), |(name, _)| name);
-            NamedType { name, kind, not_null, bounds }
+            NamedType { name, kind, bounds }
         };
         self.all.iter().map(named).collect()
     }
@@ -197,8 +188,7 @@ impl<'a> Types<'a> {
                 column.described.half_null |= tests_null;
             }
         }
-        let (partition_column, is_exact) = partitioned(own, &mut columns);
-        if !is_exact {
+        if !partitioned(own, &mut columns) {
             judge(&format!("partitions of {}", own.name), None);
         }
         let kept = own.kept.as_ref().map(|rows| kept(rows, &columns));
@@ -208,7 +198,6 @@ impl<'a> Types<'a> {
             columns,
             uniques: Vec::new(),
             foreign_keys: Vec::new(),
-            partition_column,
             is_partition: own.is_partition,
             is_partitioned: own.is_partitioned,
             lacks_partitions: own.is_partitioned
@@ -265,10 +254,9 @@ fn is_referencing(own: &TableDescription, column: &Column) -> bool {
     own.foreign_keys.iter().any(|key| key.columns.contains(&column.name))
 }
 
-/// Narrows the columns of a partitioning. Returns the first column, and whether each value has a partition.
-fn partitioned(own: &TableDescription, columns: &mut [Column]) -> (Option<usize>, bool) {
+/// Narrows the columns of a partitioning. Returns whether each value has a partition.
+fn partitioned(own: &TableDescription, columns: &mut [Column]) -> bool {
     let mut is_exact = own.partitioning.len() <= 1;
-    let mut first = None;
     let mut levels: Vec<(usize, Vec<String>)> = Vec::new();
     for level in &own.partitioning {
         let position = |name: &String| columns.iter().position(|column| column.name == *name);
@@ -276,7 +264,6 @@ fn partitioned(own: &TableDescription, columns: &mut [Column]) -> (Option<usize>
             is_exact = false;
             continue;
         };
-        first = first.or(Some(column));
         match levels.iter_mut().find(|(own, _)| *own == column) {
             Some((_, bounds)) => bounds.extend(level.bounds.iter().cloned()),
             None => levels.push((column, level.bounds.clone())),
@@ -290,7 +277,7 @@ fn partitioned(own: &TableDescription, columns: &mut [Column]) -> (Option<usize>
         // Few tables have a partition for NULL.
         column.not_null = true;
     }
-    (first, is_exact)
+    is_exact
 }
 
 fn kept(rows: &KeptRows, columns: &[Column]) -> Kept {
@@ -388,5 +375,12 @@ fn shorten_texts(table: &mut Table, index: usize, directives: &Directives) {
         if let Type::Text { max, .. } = &mut column.kind {
             *max = Some(max.map_or(room, |max| max.min(room)));
         }
+    }
+}
+
+fn add_unique(table: &mut Table, unique: Unique) {
+    match table.uniques.iter_mut().find(|own| own.columns == unique.columns) {
+        Some(own) => own.primary |= unique.primary,
+        None => table.uniques.push(unique),
     }
 }

@@ -5,7 +5,7 @@ use sqlparser::tokenizer::Token;
 
 use super::split::{self, Piece};
 use super::tokens::Tokens;
-use super::{Source, Statement, StatementKind, changes};
+use super::{Name, Source, Statement, StatementKind};
 use crate::directive;
 use crate::error::Error;
 
@@ -22,7 +22,7 @@ pub fn statements(source: &Source) -> Result<Vec<Statement>, Error> {
     source.placed(read())
 }
 
-pub(super) fn statement(piece: &Piece<'_>) -> Statement {
+fn statement(piece: &Piece<'_>) -> Statement {
     Statement { text: piece.text.to_owned(), line: piece.place.line, kind: kind(piece) }
 }
 
@@ -39,7 +39,7 @@ fn kind(piece: &Piece<'_>) -> StatementKind {
 
 /// Indexes of the first tokens of the operations of an ALTER TABLE.
 pub(super) fn operations(tokens: &Tokens<'_>) -> Vec<usize> {
-    let (_, first) = changes::altered(tokens);
+    let (_, first) = altered_table(tokens);
     let mut depth = 0_usize;
     let mut starts = vec![first];
     for (at, token) in tokens.tokens.iter().enumerate().skip(first) {
@@ -87,6 +87,17 @@ fn altered(tokens: &Tokens<'_>) -> StatementKind {
         }
     }
     kind
+}
+
+/// The table of an ALTER TABLE, and the index of the token after its name.
+pub(super) fn altered_table(tokens: &Tokens<'_>) -> (Name, usize) {
+    let mut at = 2;
+    while matches!(&*tokens.word(at), "IF" | "EXISTS" | "ONLY") {
+        at += 1;
+    }
+    let name = tokens.name(at);
+    let length = if name.schema.is_some() { 3 } else { 1 };
+    (name, at + length)
 }
 
 #[cfg(test)]

@@ -1,19 +1,16 @@
 //! The schema of a database as the generators see it: tables, columns, keys, and the directives that belong to them.
-//! `split` cuts the text, `ddl` reads statements by an SQL parser, and `described` takes what the catalogs of a server say;
-//! `bounds`, `checks` and `partitions` read conditions; `table` is what they make.
+//! `described` takes what the catalogs of a server say; `split` cuts the text of the schema, whose comments are the
+//! directives; `bounds`, `checks` and `partitions` read conditions; `table` is what they make.
 
 mod bounds;
 mod cases;
-mod changes;
 mod checks;
 mod column_type;
-mod ddl;
 mod described;
 mod kinds;
 mod names;
 mod order;
 mod partitions;
-mod parts;
 mod scopes;
 mod source;
 mod split;
@@ -23,7 +20,7 @@ mod tokens;
 use std::collections::BTreeMap;
 
 use crate::directive::{self, Directives};
-use crate::error::{Checked, Error, Fault, Place};
+use crate::error::{Error, Fault, Place};
 
 pub(crate) use bounds::{Bounds, Limit};
 pub(crate) use checks::JSON;
@@ -41,18 +38,13 @@ pub(crate) use table::{
 };
 pub(crate) use tokens::Tokens;
 
-/// A parsed schema.
+/// The tables of a schema with their directives.
 #[derive(Clone, Debug)]
 pub struct Schema {
     pub(crate) origins: Origins,
     pub(crate) tables: Vec<Table>,
     pub(crate) types: Vec<NamedType>,
     pub(crate) directives: Directives,
-    /// From the catalogs of a server, which judges what is not understood here.
-    pub(crate) is_described: bool,
-    /// Whether a constraint requires more than the bounds of its columns say.
-    has_other_conditions: bool,
-    statements: Vec<Statement>,
 }
 
 /// A statement of the schema, in its order.
@@ -103,48 +95,6 @@ pub struct Reference {
 }
 
 impl Schema {
-    /// Reads a schema of one file. `file` is the name for messages.
-    ///
-    /// # Errors
-    /// As [`Schema::of_source`].
-    pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
-        Self::of_source(&Source::new(text, file))
-    }
-
-    /// Reads a schema.
-    ///
-    /// # Errors
-    /// Text that is not closed; a CREATE TABLE, TYPE or DOMAIN, a key or a directive that cannot be read.
-    pub fn of_source(source: &Source) -> Result<Self, Error> {
-        source.placed(Self::read(source))
-    }
-
-    fn read(source: &Source) -> Checked<Self> {
-        let pieces = split::split(source.text())?;
-        let mut reader = ddl::Reader::default();
-        let mut statements = Vec::with_capacity(pieces.statements.len());
-        for piece in &pieces.statements {
-            let kind = reader.statement(piece)?;
-            statements.push(Statement { text: piece.text.to_owned(), line: piece.place.line, kind });
-        }
-        let ddl::Objects { tables, types, scopes, written, has_other_conditions } = reader.finish()?;
-        let directives = directive::attach(&pieces, source, &scopes, &tables);
-        directives.faults.clone().all()?;
-        changes::check_written(&written, &tables, &directives)?;
-        let origins = source.origins().clone();
-        Ok(Self { origins, tables, types, directives, is_described: false, has_other_conditions, statements })
-    }
-
-    /// All statements in their order, to be executed before the rows are loaded.
-    pub fn statements(&self) -> &[Statement] {
-        &self.statements
-    }
-
-    /// Whether a constraint of the text requires more than its generators guarantee.
-    pub fn has_other_conditions(&self) -> bool {
-        self.has_other_conditions
-    }
-
     /// The values that constraints permit in a column of the table at this index of the description; `None` if there is
     /// no such column.
     pub fn permitted(&self, table: usize, column: &str) -> Option<Permitted> {
@@ -222,9 +172,27 @@ impl Schema {
         }
     }
 
-    /// A type by its name in SQL.
+    /// A type by its name in SQL: the schema's own types come before built-in ones.
     pub(crate) fn resolve(&self, sql: &str) -> NamedType {
-        ddl::resolve(&self.types, sql)
+        let name = TypeName::read(sql);
+        let exact = Name::of_sql(sql.trim()).map(|(name, _)| name);
+        let wanted = Name::read(&name.base);
+        // The directive type is written without quotes.
+        let matches = |own: &&NamedType| {
+            let own = Name { schema: own.name.schema.clone(), name: own.name.name.to_lowercase() };
+            own.matches(&wanted)
+        };
+        let is_exact = |own: &&NamedType| exact.as_ref().is_some_and(|name| own.name.matches(name));
+        let own = self.types.iter().rev().find(is_exact).or_else(|| self.types.iter().rev().find(matches));
+        let mut resolved = own.cloned().unwrap_or_else(|| NamedType {
+            name: wanted.clone(),
+            kind: Type::built_in(&name),
+            bounds: Bounds::default(),
+        });
+        if name.array {
+            resolved.kind = Type::Array(Box::new(resolved.kind));
+        }
+        resolved
     }
 }
 

@@ -1,8 +1,7 @@
 //! The order in which tables are loaded: a referenced table comes before the tables that reference it.
-//! Cycles are refused, or a foreign key of each is cut.
+//! A foreign key of each cycle is cut.
 
 use super::Table;
-use crate::error::{Checked, Fault, Place};
 
 /// Tables in loading order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,8 +28,8 @@ impl Order {
     }
 }
 
-/// Indexes of the tables in loading order. A table may reference itself. With `may_cut`, no cycle is an error.
-pub(crate) fn loading_order(tables: &[Table], may_cut: bool) -> Checked<Order> {
+/// Indexes of the tables in loading order. A table may reference itself.
+pub(crate) fn loading_order(tables: &[Table]) -> Order {
     let mut order = Order::default();
     let mut placed = vec![false; tables.len()];
     while order.tables.len() < tables.len() {
@@ -44,18 +43,16 @@ pub(crate) fn loading_order(tables: &[Table], may_cut: bool) -> Checked<Order> {
         let ready: Vec<usize> = (0..tables.len()).filter(|index| !placed[*index]).filter(is_ready).collect();
         if ready.is_empty() {
             let path = cycle(tables, &placed, is_open);
+            // Each table that is left has an open key, so there is one.
             let cut = path.iter().copied().min_by_key(|(table, key)| reluctance(tables, *table, *key));
-            match cut.filter(|_| may_cut) {
-                Some((table, key)) => order.cut.push(Cut { table, key, cycle: names(tables, &path) }),
-                None => return Err(refused(tables, &path)),
-            }
+            order.cut.extend(cut.map(|(table, key)| Cut { table, key, cycle: names(tables, &path) }));
         }
         for index in ready {
             placed[index] = true;
             order.tables.push(index);
         }
     }
-    Ok(order)
+    order
 }
 
 /// The key with the least number is cut: best, its columns may be NULL, and the referenced ones depend on no other key.
@@ -79,17 +76,6 @@ fn cycle(tables: &[Table], placed: &[bool], is_open: impl Fn(usize, usize) -> bo
         }
     }
     path
-}
-
-fn refused(tables: &[Table], path: &[(usize, usize)]) -> Fault {
-    let Some((table, key)) = path.last() else {
-        return Fault::new(Place::default(), "foreign keys form a cycle");
-    };
-    let message = format!(
-        "foreign keys form a cycle: {}; remove one of them from the schema, and add it after loading",
-        names(tables, path)
-    );
-    Fault::new(tables[*table].foreign_keys[*key].place, message)
 }
 
 /// `a → b → a`

@@ -3,11 +3,11 @@
 
 use sqlparser::tokenizer::Token;
 
-use super::kinds::{added_column, operations};
+use super::kinds::{added_column, altered_table, operations};
 use super::names::Name;
 use super::split::Piece;
 use super::tokens::Tokens;
-use super::{Scope, Table, changes, find};
+use super::{Scope, Table, find};
 use crate::error::Place;
 
 /// The scopes that begin in a statement. The first place of a table or column becomes its own.
@@ -102,7 +102,7 @@ fn is_constraint(tokens: &Tokens<'_>, at: usize) -> bool {
 }
 
 fn altered(tokens: &Tokens<'_>, tables: &[Table]) -> Vec<(Place, Scope)> {
-    let Some(table) = table_of(tables, &changes::altered(tokens).0) else { return Vec::new() };
+    let Some(table) = table_of(tables, &altered_table(tokens).0) else { return Vec::new() };
     let column = |operation: usize| {
         let at = match &*tokens.word(operation) {
             "ALTER" if tokens.word(operation + 1) == "COLUMN" => operation + 2,

@@ -1,5 +1,5 @@
 //! Tables, columns, keys and types of a schema, the cases of rows that several CHECK constraints require together, and the
-//! objects that directives belong to. Plain data, made by `ddl`, `described` and `cases`.
+//! objects that directives belong to. Plain data, made by `described` and `cases`.
 
 use super::bounds::Bounds;
 use super::column_type::Type;
@@ -17,8 +17,6 @@ pub(crate) struct Table {
     /// Columns of primary keys and unique constraints.
     pub uniques: Vec<Unique>,
     pub foreign_keys: Vec<ForeignKey>,
-    /// Column of a range or list partitioning.
-    pub partition_column: Option<usize>,
     /// Another table gets its rows.
     pub is_partition: bool,
     pub is_partitioned: bool,
@@ -60,7 +58,6 @@ impl Judgement {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unique {
-    /// Empty in schemas that are not described.
     pub name: String,
     pub columns: Vec<usize>,
     pub primary: bool,
@@ -73,7 +70,6 @@ pub(crate) struct Unique {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForeignKey {
-    /// Empty in schemas that are not described.
     pub name: String,
     pub columns: Vec<usize>,
     pub table: usize,
@@ -99,7 +95,7 @@ pub(crate) struct Column {
     pub described: Described,
 }
 
-/// What only a described schema says about a column.
+/// What else a description says about a column.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Described {
     /// PostgreSQL fills it if COPY does not.
@@ -140,7 +136,6 @@ impl Table {
 pub(crate) struct NamedType {
     pub name: Name,
     pub kind: Type,
-    pub not_null: bool,
     pub bounds: Bounds,
 }
 

@@ -1,9 +1,7 @@
 //! Tokens of one statement, by the crate sqlparser, with their places in the schema's file. `ddl` parses statements from
 //! them, whole or up to a token.
 
-use sqlparser::ast::{Ident, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::Name;
@@ -85,31 +83,8 @@ impl<'a> Tokens<'a> {
         None
     }
 
-    pub fn parse(&self, count: usize) -> Checked<Statement> {
-        let parsed =
-            |tokens| Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens).parse_statement();
-        let whole = self.tokens[..count.min(self.tokens.len())].to_vec();
-        let read = parsed(self.known(count)).or_else(|error| parsed(whole).map_err(|_| error));
-        read.map_err(|error| self.fault(&error.to_string()))
-    }
-
-    /// The parser's messages end with the place in the statement.
-    pub fn fault(&self, message: &str) -> Fault {
-        let message = message.strip_prefix("sql parser error: ").unwrap_or(message);
-        let (text, place) = message.split_once(" at Line: ").unwrap_or((message, ""));
-        let mut numbers = place.split(", Column: ").filter_map(|number| number.trim().parse().ok());
-        let (line, column) = (numbers.next().unwrap_or(1), numbers.next().unwrap_or(1));
-        let place = within(self.piece.place, line, column);
-        let start: Vec<&str> = self.piece.text.split_whitespace().take(3).collect();
-        Fault::new(place, format!("cannot read the statement {} …: {text}", start.join(" ")))
-    }
-
     pub fn place_of(&self, token: &TokenWithSpan) -> Place {
         within(self.piece.place, token.span.start.line, token.span.start.column)
-    }
-
-    pub fn place(&self, name: &Ident) -> Place {
-        within(self.piece.place, name.span.start.line, name.span.start.column)
     }
 }
 

@@ -96,7 +96,7 @@ fn described(tables: Vec<TableDescription>, types: Vec<(&str, TypeKind)>, text: 
     let types =
         types.into_iter().map(|(name, kind)| TypeDescription { name: name.to_owned(), kind }).collect();
     let description = Description { tables, types };
-    Schema::described(&description, &Source::new(text, "s.sql")).unwrap_or_else(|error| panic!("{error}"))
+    Schema::new(&description, &Source::new(text, "s.sql")).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn result(tables: Vec<TableDescription>, text: &str, size: f64) -> Result<Generation, String> {
@@ -121,7 +121,7 @@ pub(crate) fn constraints(generation: &Generation, table: &str) -> Option<String
 
 /// Both have the same tables with the same rows.
 fn check_same(text: &str, tables: Vec<TableDescription>, types: Vec<(&str, TypeKind)>, size: f64) {
-    let parsed = Schema::parse(text, "s.sql").expect("a schema");
+    let parsed = crate::text::schema(text, "s.sql").expect("a schema");
     let parsed = Generation::new(&parsed, &options(size), &TestFiles).expect("a generation");
     let own = Generation::new(&described(tables, types, text), &options(size), &TestFiles).expect("another");
     assert_eq!(own.notes(), [""; 0]);

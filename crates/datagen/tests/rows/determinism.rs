@@ -2,7 +2,7 @@
 //! The golden rows may change only with an entry in the changelog.
 
 use crate::table::{generation, options, rows};
-use pgmeter_datagen::{Generation, NoFiles, Options, Schema};
+use pgmeter_datagen::{Generation, NoFiles, Options};
 
 const SCHEMA: &str = "-- df w: word=:red,green,blue\nCREATE TABLE a(id serial PRIMARY KEY, name text UNIQUE, born date);\n\
     CREATE TABLE b(id serial PRIMARY KEY, -- df: mult=2\n a int REFERENCES a, note text, -- df: text=w lenmin=1 lenmax=3\n at timestamp, price numeric(7,2));";
@@ -39,7 +39,7 @@ fn a_later_column_or_table_changes_no_earlier_one() {
 
 #[test]
 fn another_seed_gives_other_rows() {
-    let schema = Schema::parse(SCHEMA, "s").expect("a schema");
+    let schema = crate::text::schema(SCHEMA, "s").expect("a schema");
     let rows = |seed: &str| {
         let options = Options { seed: Some(seed.to_owned()), ..options(50.0) };
         let generation = Generation::new(&schema, &options, &NoFiles).expect("a generation");

@@ -13,3 +13,4 @@ mod random_schemas;
 mod schemas;
 mod sizes;
 mod table;
+mod text;

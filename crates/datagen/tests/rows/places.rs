@@ -31,7 +31,7 @@ fn made(schema: &str, own: &[OwnDirective], rows: &[(&str, u64)]) -> Result<Gene
     let source = Source::new(schema, "schema.sql").with_directives("own.toml", own);
     let rows: BTreeMap<String, u64> = rows.iter().map(|(name, rows)| ((*name).to_owned(), *rows)).collect();
     let generation = pgmeter_datagen::statements(&source)
-        .and_then(|_| Schema::of_source(&source))
+        .and_then(|_| Schema::new(&crate::text::description(schema), &source))
         .and_then(|mut schema| schema.set_rows(&rows).map(|()| schema))
         .and_then(|schema| Generation::new(&schema, &options(5.0), &TestFiles));
     generation.map_err(|error| error.to_string())

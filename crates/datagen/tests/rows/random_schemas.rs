@@ -159,7 +159,7 @@ fn rows_of_random_schemas_meet_their_keys() {
     let (mut errors, mut checked) = (0, 0);
     for seed in 0..400 {
         let description = Numbers(seed).description();
-        let schema = Schema::described(&description, &Source::new("", "s.sql")).expect("a schema");
+        let schema = Schema::new(&description, &Source::new("", "s.sql")).expect("a schema");
         let made = |attempt: u32| Generation::new(&schema, &Options { attempt, ..options(150.0) }, &NoFiles);
         match made(0) {
             Ok(generation) => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pgmeter_datagen::{Generation, NoFiles, Schema};
+use pgmeter_datagen::{Generation, NoFiles};
 
 use crate::described::{Constraints as _, made, table};
 use crate::table::options;
@@ -19,7 +19,7 @@ fn sizes(generation: &Generation) -> Vec<String> {
 
 #[track_caller]
 fn check(text: &str, size: f64, expected: &[&str]) {
-    let schema = Schema::parse(text, "s.sql").expect("a schema");
+    let schema = crate::text::schema(text, "s.sql").expect("a schema");
     let generation = Generation::new(&schema, &options(size), &NoFiles).expect("a generation");
     assert_eq!(sizes(&generation), expected);
 }
@@ -104,7 +104,7 @@ fn numbers_of_rows_that_users_give_come_first() {
     let text = "create table kinds (id int primary key, name varchar(32) unique);\n\
                 create table a (id int primary key, kind int references kinds);\n\
                 create table j (a int references a, kind int references kinds, primary key (a, kind));";
-    let mut schema = Schema::parse(text, "s.sql").expect("a schema");
+    let mut schema = crate::text::schema(text, "s.sql").expect("a schema");
     let rows = [("kinds", 300), ("j", 7)].map(|(name, rows)| (name.to_owned(), rows));
     schema.set_rows(&BTreeMap::from(rows)).expect("tables");
     let generation = Generation::new(&schema, &options(200.0), &NoFiles).expect("a generation");

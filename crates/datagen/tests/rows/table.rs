@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use pgmeter_datagen::{Files, Generation, Options, Schema};
+use pgmeter_datagen::{Files, Generation, Options};
 
 /// Files of the tests, by their names.
 pub struct TestFiles;
@@ -27,7 +27,7 @@ pub fn options(size: f64) -> Options {
 }
 
 pub fn generation(schema: &str, size: f64) -> Generation {
-    let parsed = Schema::parse(schema, "schema.sql").unwrap_or_else(|error| panic!("{error}"));
+    let parsed = crate::text::schema(schema, "schema.sql").unwrap_or_else(|error| panic!("{error}"));
     Generation::new(&parsed, &options(size), &TestFiles).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -90,7 +90,7 @@ pub fn distinct(values: &[String]) -> usize {
 
 /// The message of the error that the schema gives.
 pub fn error(schema: &str, size: f64) -> String {
-    let parsed = match Schema::parse(schema, "schema.sql") {
+    let parsed = match crate::text::schema(schema, "schema.sql") {
         Ok(parsed) => parsed,
         Err(error) => return error.to_string(),
     };

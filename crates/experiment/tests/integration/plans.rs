@@ -191,14 +191,14 @@ fn a_plan_is_told_with_servers_data_time_and_why() {
       load        1 client on 1 thread, simple, 30s after 5s of warm-up
       server 1    PostgreSQL 17, embedded
       server 2    PostgreSQL 18, embedded
-      servers     one at a time, in the order of the file: with data and connections they need about 8.6 GB, too much for 2.1 GB
-      data 1      on server 1: TPC-B-like tables at scale 100, about 1.6 GB
+      servers     one at a time, in the order of the file: with data and connections they need about 8175 MB, too much for 2048 MB
+      data 1      on server 1: TPC-B-like tables at scale 100, about 1497 MB
                   loaded once; trials that write get their own copies (template database), trials that only read share one
-      data 2      on server 1: TPC-B-like tables at scale 100, about 1.6 GB
+      data 2      on server 1: TPC-B-like tables at scale 100, about 1497 MB
                   loaded once and never restored, as configured: trials see the changes of earlier trials
-      data 3      on server 2: TPC-B-like tables at scale 100, about 1.6 GB
+      data 3      on server 2: TPC-B-like tables at scale 100, about 1497 MB
                   loaded once; all trials share a copy, because they only read
-      data 4      on server 2: TPC-B-like tables at scale 100, about 1.6 GB
+      data 4      on server 2: TPC-B-like tables at scale 100, about 1497 MB
                   loaded once and never restored, as configured: trials see the changes of earlier trials
 
       1  repeat 1  version 17, script select-only, restore auto
@@ -211,7 +211,7 @@ fn a_plan_is_told_with_servers_data_time_and_why() {
     let (_, plan) = read(text, 64 * GB);
     let told = outline(&experiment, &plan);
     let servers = told.lines().find(|line| line.starts_with("  servers")).unwrap();
-    insta::assert_snapshot!(servers, @"  servers     side by side, in the order of the file: with data and connections they need about 8.6 GB of the 69 GB there are");
+    insta::assert_snapshot!(servers, @"  servers     side by side, in the order of the file: with data and connections they need about 8175 MB of the 64 GB there are");
 }
 
 /// The ladder of the published measurement A9: each rung adds keys of several sections to the previous one.

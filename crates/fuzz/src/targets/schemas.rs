@@ -1,9 +1,13 @@
 //! Schemas with directives: any text is a schema or an error with a place in it, and a schema gives rows with as many
-//! values as columns, in bounded time and memory. Files that a directive names do not exist.
+//! values as columns, in bounded time and memory. The tests of `datagen` read the tables from the text, as no server
+//! executes it. Files that a directive names do not exist.
 
 use std::io;
 
-use datagen::{Error, Generation, NoFiles, Options, Schema, TableRows};
+use datagen::{Error, Generation, NoFiles, Options, Source, TableRows};
+
+#[path = "../../../datagen/tests/rows/text.rs"]
+mod text;
 
 use super::digest::Digest;
 use super::{Attempt, SHORT, Target, allowance};
@@ -82,7 +86,8 @@ const ROW_BYTES_MAX: u64 = 64 * 1024;
 fn attempt(input: &[u8]) -> Result<u64, String> {
     let Ok(text) = str::from_utf8(input) else { return Ok(0) };
     let mut kind = Digest::new();
-    let schema = match Schema::parse(text, "schema.sql") {
+    let statements = datagen::statements(&Source::new(text, "schema.sql"));
+    let schema = match statements.and_then(|_| text::schema(text, "schema.sql")) {
         Ok(schema) => schema,
         Err(error) => return checked(text, &error, kind),
     };

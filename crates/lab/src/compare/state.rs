@@ -90,37 +90,31 @@ impl ComparisonRun {
     }
 
     /// The options.
-    #[must_use]
     pub fn options(&self) -> &CompareOptions {
         &self.options
     }
 
     /// Length of a block in seconds.
-    #[must_use]
     pub fn block_s(&self) -> f64 {
         self.lengths.block_s
     }
 
     /// Pairs so far, including those of the noise floor.
-    #[must_use]
     pub fn pairs(&self) -> usize {
         self.pairs.len()
     }
 
     /// Mean time of a change of the schema so far; `None` if both sides have one schema.
-    #[must_use]
     pub fn schema_change_s(&self) -> Option<f64> {
         (self.schema_changes.switches > 0).then(|| self.schema_changes.mean_s())
     }
 
     /// The current estimate of the decisive metric.
-    #[must_use]
     pub fn finding(&self) -> Option<MetricFinding> {
         self.comparison.finding(self.options.decisive)
     }
 
     /// Seconds since the first pair began.
-    #[must_use]
     pub fn passed_s(&self) -> f64 {
         self.stopwatch.seconds()
     }

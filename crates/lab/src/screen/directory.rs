@@ -12,7 +12,6 @@ pub(crate) fn file_of(store: &Path, name: &str) -> PathBuf {
 }
 
 /// The directory of all screenings, beside their store.
-#[must_use]
 pub fn directory_of_screenings(store: &Path) -> PathBuf {
     store.parent().unwrap_or(Path::new(".")).join("screens")
 }

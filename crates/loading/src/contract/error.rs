@@ -99,8 +99,10 @@ pub enum WorkloadError {
     #[error("the query {query} of a rule must return two numbers: rows that were drawn, and all rows")]
     NoShare { query: String },
     /// No built-in script begins with this name.
-    #[error("no builtin script found for name \"{name}\"\n{known}")]
-    UnknownBuiltin { name: String, known: String },
+    #[error(
+        "no builtin script found for name \"{name}\"; did you mean: pgmeter bench -b {similar}, or one of {known}"
+    )]
+    UnknownBuiltin { name: String, similar: String, known: String },
     /// More than one built-in script begins with this prefix.
     #[error("ambiguous builtin name: {found} builtin scripts found for prefix \"{prefix}\"\n{known}")]
     AmbiguousBuiltin { prefix: String, found: usize, known: String },

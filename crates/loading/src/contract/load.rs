@@ -268,9 +268,9 @@ pub(crate) fn with_commas(number: u64) -> String {
 
 /// A line about the rows of a table that are loaded.
 pub fn rows_loaded(table: &str, (done, total): (u64, u64), bytes: u64, elapsed: Duration) -> String {
-    let (percent, megabytes) = (done.saturating_mul(100) / total.max(1), bytes / 1_000_000);
+    let (percent, size) = (done.saturating_mul(100) / total.max(1), sql::size_pretty(bytes));
     let left = time_left(done, total, elapsed);
-    format!("loading {table}: {done} of {total} rows ({percent} %), {megabytes} MB, {left} left")
+    format!("loading {table}: {done} of {total} rows ({percent} %), {size}, {left} left")
 }
 
 /// Tells what is done; the receiver may stop the loading.

@@ -57,6 +57,8 @@ pub(crate) struct ObjectId {
     pub(crate) dependents: Option<String>,
     /// The number of rows of a table at the end of its loading (`row_counts`).
     pub(crate) rows: Option<u64>,
+    /// The foreign keys that the schema gives a table, in the form of `generated::checks`; empty if there is none.
+    pub(crate) foreign_keys: String,
     pub(crate) database: DatabaseId,
 }
 
@@ -92,7 +94,8 @@ impl DatabaseId {
     pub(crate) fn object(&self, oid: impl Into<String>, name: impl Into<String>) -> ObjectId {
         let (digest, definition) = (String::new(), String::new());
         let (oid, name, database) = (oid.into(), name.into(), self.clone());
-        ObjectId { oid, name, digest, definition, dependents: None, rows: None, database }
+        let foreign_keys = String::new();
+        ObjectId { oid, name, digest, definition, dependents: None, rows: None, foreign_keys, database }
     }
 
     /// An object of this database, from its catalog.
@@ -237,7 +240,7 @@ impl Loaded {
 }
 
 /// Without the characters that end a word or a line of a mark, by the escapes of URLs.
-fn escaped(value: &str) -> String {
+pub(crate) fn escaped(value: &str) -> String {
     let mut text = String::new();
     for character in value.chars() {
         match character {
@@ -249,7 +252,7 @@ fn escaped(value: &str) -> String {
 }
 
 /// `None` if it is not the text of [`escaped`].
-fn unescaped(text: &str) -> Option<String> {
+pub(crate) fn unescaped(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut value = parts.next()?.to_owned();
     for part in parts {
@@ -269,7 +272,7 @@ impl fmt::Display for Mark {
             write!(out, " folder={folder}")?;
         }
         object.iter().try_for_each(
-            |ObjectId { oid, name, digest, definition, dependents, rows, database }| {
+            |ObjectId { oid, name, digest, definition, dependents, rows, foreign_keys, database }| {
                 write!(out, " oid={oid} name={} digest={digest}", escaped(name))?;
                 if !definition.is_empty() {
                     write!(out, " definition={definition}")?;
@@ -278,6 +281,9 @@ impl fmt::Display for Mark {
                     write!(out, " dependents={dependents}")?;
                 }
                 rows.iter().try_for_each(|rows| write!(out, " rows={rows}"))?;
+                if !foreign_keys.is_empty() {
+                    write!(out, " foreign_keys={foreign_keys}")?;
+                }
                 write!(out, " {database}")
             },
         )
@@ -305,6 +311,7 @@ impl Mark {
             definition: value("definition").unwrap_or_default(),
             dependents: value("dependents"),
             rows: value("rows").and_then(|rows| rows.parse().ok()),
+            foreign_keys: value("foreign_keys").unwrap_or_default(),
             ..database(db).object(oid, name)
         });
         let folder = value("folder").unwrap_or_default();

@@ -1,21 +1,5 @@
-//! Tables as text for readers, and the sizes in them. `workload::listing` shows workloads in such tables, `forecast`
-//! the loading of generated rows.
-
-/// A number of bytes for readers, such as `15.7 MB`.
-#[must_use]
-pub fn size(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 5] = [
-        (1_000_000_000_000_000, "PB"),
-        (1_000_000_000_000, "TB"),
-        (1_000_000_000, "GB"),
-        (1_000_000, "MB"),
-        (1000, "kB"),
-    ];
-    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit),
-        None => format!("{bytes} bytes"),
-    }
-}
+//! Tables as text for readers. `workload::listing` shows workloads in such tables, `forecast` the loading of generated
+//! rows.
 
 /// Columns, all but the last padded to the same width.
 pub fn table<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {

@@ -211,11 +211,8 @@ pub trait Workload: Debug + Send + Sync {
     }
 
     /// Checks of freshly loaded data in addition to [`Workload::checks`].
-    ///
-    /// # Errors
-    /// The schema of the workload cannot be used.
-    fn data_checks(&self, _loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {
-        Ok(Vec::new())
+    fn data_checks(&self, _loaded: &Loaded) -> Vec<Check> {
+        Vec::new()
     }
 
     /// The sets of indexes that loading can create; the first is the default. Empty: there is no choice.

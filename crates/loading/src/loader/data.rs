@@ -1,5 +1,5 @@
-//! Rows of a schema as text: reads the schema, with a server if its text alone does not describe the tables, and writes the
-//! rows with several threads. The values do not depend on the number of threads.
+//! Rows of a schema as text: a server reads the schema, and several threads write the rows. The values do not depend on
+//! the number of threads.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use connect::Session;
-use datagen::{Generation, Options, Schema, Source, TableRows};
+use datagen::{Generation, Options, Source, TableRows};
 
 use crate::contract::load::{InitOptions, Progress};
 use crate::contract::manifest::BeforeRows;
@@ -90,31 +90,20 @@ impl SchemaText {
         let source = Source::with_included(&text, name, &mut |included| files.included(included))?;
         match source.refused() {
             Some(refused) => Err(refused.clone().into()),
-            None => Ok(SchemaText { source, files }),
-        }
-    }
-
-    /// Compiles the generators of the tables, as the text alone describes them. `None` if only a server can read it.
-    ///
-    /// # Errors
-    /// A directive is wrong.
-    pub fn read(&self, options: &Options) -> Result<Option<Generation>, DataError> {
-        // Directives that no server can read either.
-        datagen::statements(&self.source)?;
-        match Schema::of_source(&self.source) {
-            Ok(schema) if !schema.has_other_conditions() => {
-                Ok(Some(Generation::new(&schema, options, &self.files)?))
+            None => {
+                // Directives that no server can read either.
+                datagen::statements(&source)?;
+                Ok(SchemaText { source, files })
             }
-            _ => Ok(None),
         }
     }
 
-    /// The same, but the server describes the tables: it executes the statements, and its catalogs are read. Nothing is
+    /// Compiles the generators of the tables. The server executes the statements, and its catalogs are read. Nothing is
     /// changed.
     ///
     /// # Errors
     /// The server refuses a statement; a table is there already; a directive is wrong.
-    pub fn described(
+    pub fn rows(
         &self,
         options: &Options,
         session: &mut Session,
@@ -240,13 +229,44 @@ fn write_table(
 
 #[cfg(test)]
 mod tests {
+    use datagen::{
+        ColumnDescription, Description, KeyDescription, ReferenceDescription, Schema, TableDescription,
+    };
+
     use super::*;
 
-    const SCHEMA: &str =
-        "CREATE TABLE a(id serial PRIMARY KEY, \"t x\" text);\nCREATE TABLE b(a int NOT NULL REFERENCES a);";
-
     fn generation(size: f64) -> Generation {
-        let schema = Schema::parse(SCHEMA, "schema.sql").unwrap();
+        let column = |name: &str, type_name: &str, sequence: bool| ColumnDescription {
+            name: name.to_owned(),
+            type_name: type_name.to_owned(),
+            not_null: sequence || name == "a",
+            sequence,
+            ..ColumnDescription::default()
+        };
+        let key = |column: &str| KeyDescription {
+            columns: vec![column.to_owned()],
+            primary: true,
+            ..KeyDescription::default()
+        };
+        let a = TableDescription {
+            name: "a".to_owned(),
+            columns: vec![column("id", "integer", true), column("t x", "text", false)],
+            keys: vec![key("id")],
+            ..TableDescription::default()
+        };
+        let reference = ReferenceDescription {
+            columns: vec!["a".to_owned()],
+            referenced: vec!["id".to_owned()],
+            ..ReferenceDescription::default()
+        };
+        let b = TableDescription {
+            name: "b".to_owned(),
+            columns: vec![column("a", "integer", false)],
+            foreign_keys: vec![reference],
+            ..TableDescription::default()
+        };
+        let description = Description { tables: vec![a, b], types: Vec::new() };
+        let schema = Schema::new(&description, &Source::new("", "schema.sql")).unwrap();
         let options = Options { size: Some(size), ..Options::default() };
         Generation::new(&schema, &options, &datagen::NoFiles).unwrap()
     }

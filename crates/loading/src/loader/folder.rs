@@ -42,10 +42,6 @@ use crate::loader::schema_files::SchemaFiles;
 use crate::loader::schema_load::SchemaLoad;
 use crate::{Answer, IndexSet, Query, QueryChoice, WorkloadError};
 
-/// Why the scale of a schema cannot be chosen.
-const FIXED_SIZES: &str =
-    "each of its tables has a directive size. Leave out --scale, or replace size by mult in schema.sql";
-
 /// A workload defined by a directory.
 #[derive(Clone, Debug)]
 pub struct Folder {
@@ -209,8 +205,13 @@ impl Folder {
         guard.mark.loaded.complete = true;
         let own = protection.marks(session, &guard.mark, guard.made.as_ref())?;
         guard.execute_own(session, &own)?;
-        let completions =
-            completion::completions(session, self.name(), guard.made.as_ref(), &BTreeMap::new())?;
+        let completions = completion::completions(
+            session,
+            self.name(),
+            guard.made.as_ref(),
+            &BTreeMap::new(),
+            &BTreeMap::new(),
+        )?;
         guard.execute_own(session, &completions)?;
         Ok(report)
     }
@@ -293,11 +294,7 @@ impl Folder {
             ];
             refuse(self.name(), &refused)?;
         }
-        let refused = |tables: &GeneratedTables| match tables.has_fixed_sizes() {
-            true if options.scale != Scale::ONE => Some(FIXED_SIZES),
-            _ => tables.refused(options.scale),
-        };
-        if let Some(reason) = self.generated.as_ref().and_then(refused) {
+        if let Some(reason) = self.own.rows.and_then(|own| (own.refused)(options.scale)) {
             let (workload, scale) = (self.name().to_owned(), options.scale);
             return Err(WorkloadError::ScaleUnsupported { workload, scale, reason });
         }
@@ -338,8 +335,7 @@ impl Workload for Folder {
     }
 
     fn bytes_per_scale(&self) -> Option<u64> {
-        let generated = || self.generated.as_ref()?.bytes_per_scale(&self.files(&InitOptions::default()));
-        self.manifest.bytes_per_scale.or_else(generated)
+        self.manifest.bytes_per_scale
     }
 
     fn archives(&self) -> &[NamedArchive] {
@@ -495,19 +491,9 @@ impl Workload for Folder {
         }
     }
 
-    fn data_checks(&self, loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {
-        let Some(tables) = &self.generated else { return Ok(Vec::new()) };
-        let Ok(schema) = tables.read() else { return Ok(Vec::new()) };
-        if !self.folder.as_os_str().is_empty() {
-            return Ok(generated::checks::all(schema, None));
-        }
-        let Loaded { scale, seed, rows, .. } = loaded;
-        let (scale, rows) = (*scale, rows.clone());
-        let options = InitOptions { scale, seed: *seed, rows, allows_files: true, ..InitOptions::default() };
-        let rows = tables.rows(schema, &self.files(&options), &options, self.manifest.seed)?;
-        let seed = seed.or(self.manifest.seed).unwrap_or(generated::SEED);
-        let own = self.own.rows.map(|own| (own.checks)(scale, seed)).unwrap_or_default();
-        Ok(own.into_iter().chain(generated::checks::all(schema, Some(&rows))).collect())
+    fn data_checks(&self, loaded: &Loaded) -> Vec<Check> {
+        let seed = loaded.seed.or(self.manifest.seed).unwrap_or(generated::SEED);
+        self.own.rows.map(|own| (own.checks)(loaded.scale, seed)).unwrap_or_default()
     }
 
     fn index_sets(&self) -> &[IndexSet] {

@@ -1,5 +1,5 @@
 //! Executes the checks of a workload on its data, each in a read-only transaction that is rolled back. Freshly loaded data have
-//! further checks: those of the workload, and the numbers of rows in the marks.
+//! further checks: those of the workload, and those of what the marks say about the tables.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use stats::Scale;
 use crate::contract::check::{Check, FailedCheck};
 use crate::contract::load;
 use crate::loader::loaded_tables::loaded;
+use crate::loader::mark_checks;
 use crate::loader::protection::step_guard;
-use crate::loader::row_counts;
 use crate::{Workload, WorkloadError};
 
 impl dyn Workload + '_ {
@@ -39,9 +39,9 @@ impl dyn Workload + '_ {
         let scale = found.or(scale).unwrap_or_default();
         let mut checks = self.checks().to_vec();
         if let Some(loaded) = &loaded {
-            checks.extend(self.data_checks(loaded)?);
+            checks.extend(self.data_checks(loaded));
         }
-        checks.extend(row_counts::checks(session, self.name())?);
+        checks.extend(mark_checks::checks(session, self.name())?);
         if checks.is_empty() {
             let (workload, init) = (self.name().to_owned(), self.init_command());
             return Err(WorkloadError::NoChecks { workload, init });

@@ -21,7 +21,7 @@ pub(crate) struct SchemaLoad<'a> {
     pub(crate) mark: Mark,
     /// The command, for messages.
     pub(crate) init: String,
-    /// The text of a built-in schema is known, so no server describes it.
+    /// The space that it needs is checked by its definition.
     pub(crate) is_built_in: bool,
     /// The files that directives may name.
     pub(crate) files: SchemaFiles,
@@ -85,8 +85,7 @@ impl SchemaLoad<'_> {
     ) -> Result<Generation, WorkloadError> {
         let (description, left_out) = self.description(session, progress)?;
         let described = self.tables.described(description, Arc::new(left_out))?;
-        let schema = described.schema.as_ref().map_or_else(|| self.tables.read(), Ok)?;
-        let generation = Generation::new(schema, options, &self.files)?;
+        let generation = Generation::new(&described.schema, options, &self.files)?;
         self.tell_notes(&described, generation.notes(), progress)?;
         Ok(generation)
     }
@@ -119,19 +118,15 @@ impl SchemaLoad<'_> {
         let mut protection = Protection::default();
         self.tables.statements(self.options).for_each(|sql| protection.statement(sql));
         protection.check(session, &self.mark.workload, &self.init, self.options.drops)?;
-        let described = if self.is_built_in {
-            Described::default()
-        } else {
-            let (description, left_out) = self.description(session, progress)?;
-            self.tables.described(description, Arc::new(left_out))?
-        };
+        let (description, left_out) = self.description(session, progress)?;
+        let described = self.tables.described(description, Arc::new(left_out))?;
+        self.tables.check_scale(&described.schema, &self.mark)?;
         let rows = self.rows(&described)?;
         Ok((described, rows))
     }
 
     fn rows(&self, described: &Described) -> Result<Rows, WorkloadError> {
-        let schema = described.schema.as_ref().map_or_else(|| self.tables.read(), Ok)?;
-        self.tables.rows(schema, &self.files, self.options, self.seed)
+        self.tables.rows(&described.schema, &self.files, self.options, self.seed)
     }
 
     /// What the server says about the schema.

@@ -44,7 +44,6 @@ pub fn run(way: &str, clients: usize, seconds: u64, connection: &str) -> Result<
         "io_uring" => crate::rings::over_ring(&setup).map_err(|error| error.to_string())?,
         _ => return Err(format!("there is no way \"{way}\" here")),
     };
-    #[allow(clippy::cast_precision_loss, reason = "exchanges of some seconds")]
     let count = count as f64;
     Ok(vec![("exchanges", count), ("cpu_us", cpu.as_secs_f64() * 1e6 / count)])
 }

@@ -1,10 +1,11 @@
 //! Bars from the left, one below the other: of one part or several, with an interval. On a logarithmic axis, which has no
-//! 0 to begin at, they are dots; a bound is an open dot with an arrow. Thresholds are lines across all bars, with an axis.
+//! 0 to begin at, they are dots whose form tells the verdict; a bound is an open dot with an arrow, and so ends an interval
+//! that the axis cuts. Thresholds are lines across all bars, with an axis.
 
 use super::colour::Paint;
 use super::scale::Scale;
-use super::shapes::{Anchor, Shape, circle, dot};
-use super::{Axis, Bar, BarGroup, Bound, Colour};
+use super::shapes::{Anchor, Shape, circle, dot, point};
+use super::{Axis, Bar, BarGroup, Bound, Colour, Form};
 use crate::figures::with_ordinary_spaces;
 
 /// The height of a bar and the space around it.
@@ -21,16 +22,20 @@ pub(super) struct Row {
 
 /// The scale of all bars of a chart.
 pub(super) fn scale(axis: &Axis, groups: &[BarGroup], width: f32) -> Scale {
+    // Intervals that are much wider than the values end in an arrow.
+    const BEYOND: f64 = 2.5;
+    const DECADES_BEYOND: f64 = 10.0;
     let bars = || groups.iter().flat_map(|group| &group.bars);
-    let values = bars().flat_map(|bar| {
-        let (low, high) = bar.interval.unwrap_or((bar.sum(), bar.sum()));
-        [bar.sum(), low, high]
-    });
+    let extent = |values: &mut dyn Iterator<Item = f64>| {
+        let shown = values.filter(|value| value.is_finite() && (*value > 0.0 || !axis.is_logarithmic));
+        shown.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)))
+    };
     let thresholds = axis.thresholds.iter().map(|threshold| threshold.value);
-    let values = values.chain(thresholds);
-    let shown = values.filter(|value| value.is_finite() && (*value > 0.0 || !axis.is_logarithmic));
-    let (low, high) =
-        shown.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+    let (low, high) = extent(&mut bars().map(Bar::sum).chain(thresholds));
+    let intervals = bars().filter_map(|bar| bar.interval).flat_map(|(low, high)| [low, high]);
+    let (least, most) = extent(&mut { intervals });
+    let ceiling = high * if axis.is_logarithmic { DECADES_BEYOND } else { BEYOND };
+    let (low, high) = (low.min(least.max(low / DECADES_BEYOND)), high.max(most.min(ceiling)));
     let ends = axis.ends.unwrap_or(match axis.is_logarithmic {
         true => (low / 1.3, high * 1.05),
         false => (0.0, high * 1.01),
@@ -45,19 +50,23 @@ const CHARACTER: f32 = 6.6;
 const NARROWEST: f32 = 430.0;
 const NAME_SIZE: f32 = 11.0;
 
-/// The axis below bars with thresholds: round values, and lines up to the last bar.
+/// The axis below bars with thresholds or a logarithmic axis: round values.
 pub(super) fn axis_row(axis: &Axis, scale: &Scale, width: f32) -> Option<Row> {
     const BETWEEN: f32 = 14.0;
-    if axis.thresholds.is_empty() {
+    if axis.thresholds.is_empty() && !axis.is_logarithmic {
         return None;
     }
     // Thresholds have their words, whatever else has.
     let thresholds = axis.thresholds.iter().map(|threshold| threshold.value);
     let mut taken: Vec<(f32, f32)> = Vec::new();
     let mut shapes = Vec::new();
-    for value in thresholds.chain(scale.ticks(8)) {
+    let named = |value: f64| (value, with_ordinary_spaces(&axis.quantity.tick(value)));
+    let ticks: Vec<(f64, String)> = match axis.marks.is_empty() {
+        true => scale.ticks_of(axis.quantity, 8).into_iter().map(named).collect(),
+        false => axis.marks.clone(),
+    };
+    for (value, text) in thresholds.map(named).chain(ticks) {
         let x = scale.at(value);
-        let text = with_ordinary_spaces(&axis.quantity.tick(value));
         let half = text.chars().count() as f32 * CHARACTER / 2.0 + BETWEEN / 2.0;
         // As on a narrow page: the words keep their size there.
         let narrow = x / width * NARROWEST;
@@ -86,10 +95,16 @@ pub(super) fn row(bar: &Bar, axis: &Axis, scale: &Scale, width: f32) -> Row {
     };
     let mut shapes = Vec::new();
     let (.., is_logarithmic) = scale.ends();
+    if let Some((low, high)) = axis.band {
+        let (x, paint) = (at(low), Paint::Of(Colour::Quiet));
+        let (y, height) = (-BETWEEN_ROWS, ROW_HEIGHT + 2.0 * BETWEEN_ROWS);
+        shapes.push(Shape::Rectangle { x, y, width: at(high) - x, height, paint, opacity: 0.1 });
+    }
     if is_logarithmic {
         shapes.push(line(0.0, width, Paint::Grid, 1.0));
     } else {
-        let opacity = if bar.parts.len() > 1 { 0.85 } else { 0.72 };
+        // Names stand in the parts of a bar, whose colours have the contrast for that.
+        let opacity = if bar.parts.len() > 1 { 1.0 } else { 0.72 };
         let mut sum = 0.0;
         for (value, colour) in bar.parts.iter().filter(|(value, _)| value.is_finite()) {
             let x = at(sum);
@@ -114,14 +129,24 @@ pub(super) fn row(bar: &Bar, axis: &Axis, scale: &Scale, width: f32) -> Row {
         shapes.push(Shape::Mark { x, y: 0.0, paths, paint, is_filled: false });
     }
     if let Some((low, high)) = bar.interval {
+        let (first, last, _) = scale.ends();
+        let is_cut = [low < first, high > last];
         let (low, high) = (at(low), at(high));
         shapes.push(line(low, high, Paint::Text, 1.2));
-        for x in [low, high] {
-            let paths = vec![vec![(0.0, -ACROSS), (0.0, ACROSS)]];
+        for ((x, is_cut), back) in [low, high].into_iter().zip(is_cut).zip([1.0, -1.0]) {
+            // An arrow where the axis ends before the interval does.
+            let paths = match is_cut {
+                true => vec![vec![(back * 6.0, -ACROSS), (0.0, 0.0), (back * 6.0, ACROSS)]],
+                false => vec![vec![(0.0, -ACROSS), (0.0, ACROSS)]],
+            };
             shapes.push(Shape::Mark { x, y: middle, paths, paint: Paint::Text, is_filled: false });
         }
     }
-    if is_logarithmic {
+    if is_logarithmic && !bar.parts.is_empty() {
+        // The line of the interval does not go through a dot that is not filled.
+        if bar.bound == Bound::Exact && matches!(bar.form, Form::Ring | Form::Diamond) {
+            shapes.push(dot(at(bar.sum()), middle, 4.5, Paint::Page));
+        }
         shapes.push(mark(bar, at(bar.sum()), middle, width));
     }
     Row { height: ROW_HEIGHT, shapes }
@@ -139,7 +164,7 @@ fn mark(bar: &Bar, x: f32, y: f32, width: f32) -> Shape {
         Bound::AtMost => x.max(width * BESIDE),
     };
     let to = match bar.bound {
-        Bound::Exact => return dot(x, y, RADIUS, paint),
+        Bound::Exact => return point(bar.form, x, y, RADIUS, paint),
         Bound::AtLeast => 1.0,
         Bound::AtMost => -1.0,
     };

@@ -14,13 +14,14 @@ pub(super) enum Paint {
     Grid,
 }
 
-/// Of runs side by side, and of the lines and parts of experiments.
+/// Of runs side by side, and of the lines and parts of experiments. These palettes, and those of the page's dark style, are
+/// told apart without the difference of red and green, and words on them have enough contrast: the tests say how much.
 const RUNS: [u32; 8] =
-    [0x1f_5fa6, 0xc2_571a, 0x2f_8f5b, 0x8a_4fa3, 0xa8_871b, 0x3b_9bb5, 0xc0_487f, 0x6b_6f76];
+    [0x1f_5fc4, 0xc0_4c10, 0x0c_6a38, 0x54_0884, 0x54_460a, 0x08_78b0, 0x8a_0f50, 0x6c_6f74];
 
 /// Of percentiles: median, p95, p99, p99.9, max.
 const QUANTILES: [(&str, u32); 5] =
-    [("p50", 0x2f_8f83), ("p95", 0x2b_6cb8), ("p99", 0x6f_4ba8), ("p999", 0xb8_3a78), ("max", 0x8d_9097)];
+    [("p50", 0x15_866a), ("p95", 0x20_6ed7), ("p99", 0x60_22df), ("p999", 0xdd_65b4), ("max", 0x3c_3e42)];
 
 /// From few to many.
 const HEAT: [u32; 10] = [
@@ -32,17 +33,17 @@ pub(super) const SHADES: usize = HEAT.len();
 
 /// Classes of wait events, each with three shades; the last one is of all others.
 const WAITS: [(&str, [u32; 3]); 7] = [
-    ("cpu", [0x5a_a469, 0x86_bf90, 0xb0_d7b6]),
-    ("io", [0x3f_7fc4, 0x74_a5d9, 0xa9_c9ea]),
-    ("lock", [0xc9_4f45, 0xdc_827a, 0xec_b3ae]),
-    ("lwlock", [0xdf_9a3c, 0xea_b96f, 0xf3_d6a6]),
-    ("client", [0x8f_86c9, 0xb0_a9da, 0xd0_cbe9]),
-    ("ipc", [0x5f_a8a8, 0x8f_c4c4, 0xba_dcdc]),
-    ("other", [0xa3_a6ab, 0xbd_bfc3, 0xd6_d8da]),
+    ("cpu", [0x62_d84a, 0x95_e484, 0xc1_eeb7]),
+    ("io", [0xa1_aeed, 0xbf_c8f1, 0xd9_def5]),
+    ("lock", [0xda_6848, 0xe5_9983, 0xef_c4b6]),
+    ("lwlock", [0xe7_d692, 0xee_e3b4, 0xf4_eed2]),
+    ("client", [0xac_6ae6, 0xc6_9aed, 0xde_c5f2]),
+    ("ipc", [0x83_e6de, 0xab_ede7, 0xce_f4ef]),
+    ("other", [0x8b_8b8b, 0xb0_b0b0, 0xd1_d1d0]),
 ];
 
 impl Colour {
-    /// Of the wait events of a chart, given their types: those of one class have different shades, as far as there are.
+    /// Of the wait events of a chart, given their types: those of one class have different shades, in turns.
     pub(crate) fn of_waits<'a>(event_types: impl IntoIterator<Item = &'a str>) -> Vec<Colour> {
         let mut seen: Vec<&'static str> = Vec::new();
         let mut colour = |event_type: &str| {
@@ -50,7 +51,7 @@ impl Colour {
             let (class, shades) = class.unwrap_or(&WAITS[WAITS.len() - 1]);
             let nth = seen.iter().filter(|known| *known == class).count();
             seen.push(class);
-            Colour::Wait(class, nth.min(shades.len() - 1))
+            Colour::Wait(class, nth % shades.len())
         };
         event_types.into_iter().map(&mut colour).collect()
     }
@@ -172,7 +173,116 @@ mod tests {
     fn wait_events_of_one_class_have_shades_and_unknown_types_are_one_class() {
         let colours = Colour::of_waits(["LWLock", "Timeout", "LWLock", "Extension", "LWLock", "LWLock"]);
         let classes =
-            [("lwlock", 0), ("other", 0), ("lwlock", 1), ("other", 1), ("lwlock", 2), ("lwlock", 2)];
+            [("lwlock", 0), ("other", 0), ("lwlock", 1), ("other", 1), ("lwlock", 2), ("lwlock", 0)];
         assert_eq!(colours, classes.map(|(class, shade)| Colour::Wait(class, shade)));
+    }
+
+    type Rgb = [f64; 3];
+
+    /// Linear light from 0 to 1 (IEC 61966-2-1).
+    fn linear(colour: u32) -> Rgb {
+        let channel = |shift: u32| {
+            let value = f64::from((colour >> shift) & 0xff) / 255.0;
+            if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        [channel(16), channel(8), channel(0)]
+    }
+
+    /// As someone without green cones sees it (Machado, Oliveira and Fernandes, A Physiologically-based Model for
+    /// Simulation of Color Vision Deficiency, IEEE TVCG 15, 2009, severity 1).
+    fn without_green_cones(light: Rgb) -> Rgb {
+        const MATRIX: [Rgb; 3] = [
+            [0.367_322, 0.860_646, -0.227_968],
+            [0.280_085, 0.672_501, 0.047_413],
+            [-0.011_820, 0.042_940, 0.968_881],
+        ];
+        MATRIX.map(|row| row.iter().zip(light).map(|(a, b)| a * b).sum::<f64>().clamp(0.0, 1.0))
+    }
+
+    /// CIELAB with the white of sRGB (CIE 15:2004, §8.2.1).
+    fn lab([red, green, blue]: Rgb) -> Rgb {
+        let f = |t: f64| if t > 0.008_856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
+        let x = f((0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505);
+        let y = f(0.2126 * red + 0.7152 * green + 0.0722 * blue);
+        let z = f((0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089);
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    fn distance(a: u32, b: u32) -> f64 {
+        let [a, b] = [a, b].map(|colour| lab(without_green_cones(linear(colour))));
+        a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// Of relative luminances (Web Content Accessibility Guidelines 2.2, contrast ratio).
+    fn contrast(a: u32, b: u32) -> f64 {
+        let luminance = |colour| {
+            let [red, green, blue] = linear(colour);
+            0.2126 * red + 0.7152 * green + 0.0722 * blue
+        };
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    /// A variable of the page's style sheet, in the light style and in the dark one.
+    fn of_page(name: &str) -> [u32; 2] {
+        let style = include_str!("../../assets/page.css");
+        let sought = format!("--{name}: #");
+        let mut values = style.match_indices(&sought).map(|(at, found)| {
+            let digits = &style[at + found.len()..];
+            u32::from_str_radix(&digits[..6], 16).expect("six hexadecimal digits")
+        });
+        [values.next().expect("a light value"), values.next().expect("a dark value")]
+    }
+
+    fn variables(paints: impl IntoIterator<Item = Colour>) -> Vec<[u32; 2]> {
+        paints.into_iter().map(|colour| of_page(&Paint::Of(colour).variable())).collect()
+    }
+
+    fn assert_apart(colours: &[[u32; 2]], least: f64) {
+        for style in [0, 1] {
+            for (at, a) in colours.iter().enumerate() {
+                for b in &colours[..at] {
+                    let apart = distance(a[style], b[style]);
+                    assert!(apart >= least, "{:06x} and {:06x}: {apart:.1}", a[style], b[style]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn colours_are_told_apart_without_red_and_green() {
+        assert_apart(&variables(WAITS.map(|(class, _)| Colour::Wait(class, 0))), 15.0);
+        for (class, _) in WAITS {
+            assert_apart(&variables([0, 1, 2].map(|shade| Colour::Wait(class, shade))), 5.0);
+        }
+        assert_apart(&variables((0..RUNS.len()).map(Colour::Run)), 9.0);
+        assert_apart(&variables((0..QUANTILES.len()).map(Colour::Quantile)), 12.0);
+        // Slower, faster, undecided.
+        assert_apart(&variables([Colour::Bad, Colour::Run(0)]), 20.0);
+    }
+
+    #[test]
+    fn words_have_the_contrast_of_wcag_aa_in_both_styles() {
+        const AA: f64 = 4.5;
+        const AA_OF_GRAPHICS: f64 = 3.0;
+        let assert_contrast = |name: &str, on: &str, least: f64| {
+            for (word, ground) in of_page(name).into_iter().zip(of_page(on)) {
+                let ratio = contrast(word, ground);
+                assert!(ratio >= least, "{name} {word:06x} on {on} {ground:06x}: {ratio:.2}");
+            }
+        };
+        for name in ["text", "quiet", "accent", "good", "bad", "caution"] {
+            assert_contrast(name, "page", AA);
+            assert_contrast(name, "raised", AA);
+        }
+        assert_contrast("caution", "caution-page", AA);
+        assert_contrast("text", "caution-page", AA);
+        for (class, _) in WAITS {
+            (0..3).for_each(|shade| assert_contrast("text", &format!("wait-{class}-{shade}"), AA));
+        }
+        (0..RUNS.len()).for_each(|run| assert_contrast("page", &format!("run-{run}"), AA));
+        for name in ["p50", "p95", "p99", "p999", "max", "stall", "lock-queue", "bad"] {
+            assert_contrast(name, "page", AA_OF_GRAPHICS);
+        }
     }
 }

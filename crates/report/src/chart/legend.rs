@@ -1,13 +1,15 @@
 //! The entries of a chart's legend: colours, dashes, bands and signs with their names. The page and the pictures lay
 //! them out.
 
-use super::{Axis, Band, Chart, Colour, Plot, Sign};
+use super::{Axis, Band, BarGroup, Chart, Colour, Form, Plot, Sign};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Item {
     pub(super) name: String,
     pub(super) colour: Colour,
     pub(super) kind: Kind,
+    /// The number of its series, which the page can switch.
+    pub(super) series: Option<usize>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -16,6 +18,7 @@ pub(super) enum Kind {
     Dashed,
     Band,
     Sign(Sign),
+    Form(Form),
 }
 
 pub(super) fn items(chart: &Chart) -> Vec<Item> {
@@ -23,11 +26,17 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
     let mut signs: Vec<Sign> = Vec::new();
     match &chart.plot {
         Plot::Lines { y, series, bands, .. } => {
-            let named = series.iter().filter(|series| !series.label.is_empty());
-            items.extend(named.map(|series| Item {
+            let named = series.iter().enumerate().filter(|(_, series)| !series.label.is_empty());
+            items.extend(named.map(|(number, series)| Item {
                 name: series.label.clone(),
                 colour: series.colour,
-                kind: if series.is_dashed { Kind::Dashed } else { Kind::Solid },
+                kind: match series.is_dashed {
+                    true => Kind::Dashed,
+                    false if series.has_no_line || series.has_dots => Kind::Form(series.form),
+                    false if series.has_band => Kind::Band,
+                    false => Kind::Solid,
+                },
+                series: Some(number),
             }));
             add_thresholds(&mut items, y);
             add_bands(&mut items, bands);
@@ -37,11 +46,12 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
             add_thresholds(&mut items, y);
             add_bands(&mut items, bands);
         }
-        Plot::Bars { groups, legend, .. } => {
+        Plot::Bars { axis, groups, legend } => {
             let item = |(name, colour): &(String, Colour)| Item {
                 name: name.clone(),
                 colour: *colour,
-                kind: Kind::Solid,
+                kind: if axis.is_logarithmic { Kind::Form(form_of(groups, *colour)) } else { Kind::Solid },
+                series: None,
             };
             items.extend(legend.iter().map(item));
             signs.extend(groups.iter().flat_map(|group| &group.bars).flat_map(|bar| &bar.signs));
@@ -52,22 +62,32 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
         name: sign.meaning().to_owned(),
         colour: Colour::Quiet,
         kind: Kind::Sign(sign),
+        series: None,
     }));
     items
 }
 
+/// The form of the dots of a colour.
+fn form_of(groups: &[BarGroup], colour: Colour) -> Form {
+    let mut bars = groups.iter().flat_map(|group| &group.bars);
+    let is_of_colour = |parts: &[(f64, Colour)]| parts.iter().any(|(_, it)| *it == colour);
+    bars.find(|bar| is_of_colour(&bar.parts)).map_or(Form::Dot, |bar| bar.form)
+}
+
 fn add_thresholds(items: &mut Vec<Item>, y: &Axis) {
-    items.extend(y.thresholds.iter().map(|threshold| Item {
+    let named = y.thresholds.iter().filter(|threshold| !threshold.label.is_empty());
+    items.extend(named.map(|threshold| Item {
         name: threshold.label.clone(),
         colour: Colour::Bad,
         kind: Kind::Dashed,
+        series: None,
     }));
 }
 
 /// A kind of event once.
 fn add_bands(items: &mut Vec<Item>, bands: &[Band]) {
-    for band in bands.iter().filter(|band| band.is_in_legend) {
-        let item = Item { name: band.kind.clone(), colour: band.colour, kind: Kind::Band };
+    for band in bands.iter().filter(|band| band.has_words) {
+        let item = Item { name: band.kind.clone(), colour: band.colour, kind: Kind::Band, series: None };
         if !items.contains(&item) {
             items.push(item);
         }

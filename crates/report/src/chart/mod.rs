@@ -3,7 +3,9 @@
 
 mod bars;
 mod colour;
+mod gutter;
 mod legend;
+mod lines;
 mod page;
 mod picture;
 mod plot;
@@ -40,6 +42,8 @@ pub(crate) struct Chart {
 /// A chart among alternatives.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
+    /// What the reader chooses, such as `percentile`.
+    pub(crate) of: &'static str,
     /// Such as `p95`.
     pub(crate) name: &'static str,
     /// Whether it is the first of them, which the page shows at first, and pictures show alone.
@@ -71,10 +75,14 @@ pub(crate) struct Axis {
     pub(crate) is_logarithmic: bool,
     /// Marks with names of their own, such as percentiles or the levels of a factor; round values otherwise.
     pub(crate) marks: Vec<(f64, String)>,
+    /// Names of positions that are read out at the pointer, and have no mark.
+    pub(crate) names: Vec<(f64, String)>,
     /// The ends, if they do not follow from the points: several charts then share a scale.
     pub(crate) ends: Option<(f64, f64)>,
-    /// Of a vertical axis: values that are marked across the plot.
+    /// Of a vertical axis, and of that of bars: values that are marked across the plot.
     pub(crate) thresholds: Vec<Threshold>,
+    /// Values between which a difference does not matter: tinted.
+    pub(crate) band: Option<(f64, f64)>,
 }
 
 /// A value that a dashed line marks, such as a latency limit or a goal.
@@ -96,7 +104,15 @@ pub(crate) struct Series {
     pub(crate) has_dots: bool,
     /// Whether the area below the line is tinted.
     pub(crate) is_filled: bool,
+    /// Points alone, without a line from one to the next.
+    pub(crate) has_no_line: bool,
+    /// Whether the intervals of the points are one tinted area.
+    pub(crate) has_band: bool,
+    /// Of its dots.
+    pub(crate) form: Form,
     pub(crate) points: Vec<Point>,
+    /// Words that stand at some points, each with the point's number.
+    pub(crate) words: Vec<(usize, String)>,
 }
 
 /// A point of a series; the line has a gap where `y` is not a number.
@@ -108,6 +124,8 @@ pub(crate) struct Point {
     pub(crate) interval: Option<(f64, f64)>,
     /// The best of its line in some respect.
     pub(crate) signs: Vec<Sign>,
+    /// Beside the point, such as the number of clients; empty for none.
+    pub(crate) label: String,
 }
 
 /// Marks of points: most throughput, lowest latency, best compromise of both.
@@ -118,7 +136,20 @@ pub(crate) enum Sign {
     Diamond,
 }
 
-/// A period that is marked behind the series.
+/// The form of a dot, so that what colours tell is told without them too.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    #[default]
+    Dot,
+    Square,
+    Triangle,
+    /// A dot that is not filled.
+    Ring,
+    /// A rhombus that is not filled.
+    Diamond,
+}
+
+/// A period that is marked in a gutter above the plot, one row for each kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Band {
     pub(crate) colour: Colour,
@@ -128,10 +159,10 @@ pub(crate) struct Band {
     pub(crate) start: f64,
     /// `None` if it had not ended.
     pub(crate) end: Option<f64>,
-    /// A strip at the upper edge only: it may be there most of the time, and must hide nothing.
-    pub(crate) is_strip: bool,
-    /// Of charts below each other that mark the same events, the first has them in its legend.
-    pub(crate) is_in_legend: bool,
+    /// Whether the plot behind the series is tinted, too.
+    pub(crate) is_shaded: bool,
+    /// Of charts below each other that mark the same events, the first has their words, and has them in its legend.
+    pub(crate) has_words: bool,
 }
 
 /// Counts in columns of time and rows of values.
@@ -165,6 +196,10 @@ pub(crate) struct Bar {
     pub(crate) shown: String,
     pub(crate) signs: Vec<Sign>,
     pub(crate) bound: Bound,
+    /// Of the dot on a logarithmic axis.
+    pub(crate) form: Form,
+    /// What the form means, for the pointer and for readers who do not see it.
+    pub(crate) meaning: &'static str,
 }
 
 /// Whether the value of a bar is exact. On a logarithmic axis, a bound is an open dot with an arrow.
@@ -199,6 +234,24 @@ impl Chart {
     pub(crate) fn new(title: impl Into<String>, caption: impl Into<String>, plot: Plot) -> Chart {
         Chart { title: title.into(), caption: caption.into(), is_low: false, choice: None, plot }
     }
+
+    /// Whether any point has a value; the response times of a run in which nothing succeeded have none.
+    pub(crate) fn has_points(&self) -> bool {
+        match &self.plot {
+            Plot::Lines { series, .. } => {
+                series.iter().flat_map(|series| &series.points).any(|point| point.y.is_finite())
+            }
+            Plot::Heat { .. } | Plot::Bars { .. } => true,
+        }
+    }
+
+    /// Whether it is drawn within two axes; bars are lists.
+    pub(crate) fn has_axes(&self) -> bool {
+        match self.plot {
+            Plot::Lines { .. } | Plot::Heat { .. } => true,
+            Plot::Bars { .. } => false,
+        }
+    }
 }
 
 impl Axis {
@@ -210,8 +263,10 @@ impl Axis {
             suffix: "",
             is_logarithmic: false,
             marks: Vec::new(),
+            names: Vec::new(),
             ends: None,
             thresholds: Vec::new(),
+            band: None,
         }
     }
 
@@ -240,18 +295,37 @@ impl Series {
     /// A solid line without dots.
     pub(crate) fn new(label: impl Into<String>, colour: Colour, points: Vec<Point>) -> Series {
         let label = label.into();
-        Series { label, colour, is_dashed: false, has_dots: false, is_filled: false, points }
+        Series {
+            label,
+            colour,
+            is_dashed: false,
+            has_dots: false,
+            is_filled: false,
+            has_no_line: false,
+            has_band: false,
+            form: Form::of(colour),
+            points,
+            words: Vec::new(),
+        }
+    }
+}
+
+impl Form {
+    /// Series of different colours have different forms, as far as there are.
+    fn of(colour: Colour) -> Form {
+        const FORMS: [Form; 5] = [Form::Dot, Form::Square, Form::Triangle, Form::Diamond, Form::Ring];
+        if let Colour::Run(number) = colour { FORMS[number % FORMS.len()] } else { Form::Dot }
     }
 }
 
 impl Point {
     pub(crate) fn new(x: f64, y: f64) -> Point {
-        Point { x, y, interval: None, signs: Vec::new() }
+        Point { x, y, interval: None, signs: Vec::new(), label: String::new() }
     }
 }
 
 /// The highest point of series that are stacked.
 pub(crate) fn stacked_max(series: &[Series]) -> f64 {
-    let top = plot::stacked(series);
+    let top = lines::stacked(series);
     top.iter().flat_map(|series| &series.points).map(|point| point.y).fold(0.0, f64::max)
 }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::bars::{self, Row};
 use super::colour::Paint;
 use super::plot::{self, Drawn};
-use super::shapes::{CELL_OVERLAP, Shape};
+use super::shapes::{CELL_OVERLAP, Shape, point};
 use super::svg::{path, short, text_escaped};
 use super::{Bar, BarGroup, Chart, Choice, Plot, legend};
 use crate::figures::with_ordinary_spaces;
@@ -34,7 +34,11 @@ pub(crate) fn markup(chart: &Chart, id: usize) -> String {
         legend_markup(chart)
     );
     match (plot, plot::drawn(plot, *is_low, UNITS)) {
-        (Plot::Bars { axis, groups, .. }, _) => out += &bar_list(axis, groups),
+        (Plot::Bars { axis, groups, legend }, _) => {
+            out += &bar_list(axis, groups);
+            let values = super::values::json_of_bars(axis, groups, legend);
+            let _ = write!(out, "<script type=\"application/json\">{values}</script>");
+        }
         (_, Some(drawn)) => {
             let label = text_escaped(&format!("Chart: {title}, {caption}."));
             let named = match plot {
@@ -59,8 +63,12 @@ pub(crate) fn markup(chart: &Chart, id: usize) -> String {
 fn choice_attributes(choice: Option<Choice>) -> String {
     match choice {
         None => String::new(),
-        Some(Choice { name, is_first: true }) => format!(" data-choice=\"{name}\" data-first"),
-        Some(Choice { name, is_first: false }) => format!(" data-choice=\"{name}\" hidden"),
+        Some(Choice { of, name, is_first: true }) => {
+            format!(" data-choice=\"{name}\" data-of=\"{of}\" data-first")
+        }
+        Some(Choice { of, name, is_first: false }) => {
+            format!(" data-choice=\"{name}\" data-of=\"{of}\" hidden")
+        }
     }
 }
 
@@ -70,7 +78,7 @@ fn variable(paint: Paint) -> String {
 
 fn legend_markup(chart: &Chart) -> String {
     let mut out = String::new();
-    for legend::Item { name, colour, kind } in legend::items(chart) {
+    for legend::Item { name, colour, kind, series } in legend::items(chart) {
         let paint = variable(Paint::Of(colour));
         let key = match kind {
             legend::Kind::Solid => format!("<rect width=\"12\" height=\"7\" rx=\"1\" fill=\"{paint}\"/>"),
@@ -79,44 +87,74 @@ fn legend_markup(chart: &Chart) -> String {
                     "<path d=\"M0 3.5H12\" stroke=\"{paint}\" stroke-width=\"2\" stroke-dasharray=\"3 1.5\"/>"
                 )
             }
-            legend::Kind::Band => format!(
-                "<rect width=\"12\" height=\"7\" fill=\"{paint}\" fill-opacity=\"0.2\"/><rect width=\"12\" \
-                 height=\"2\" fill=\"{paint}\"/>"
-            ),
+            legend::Kind::Band => format!("<rect y=\"1.5\" width=\"12\" height=\"4\" fill=\"{paint}\"/>"),
+            legend::Kind::Form(form) => {
+                let Shape::Mark { paths, is_filled, .. } = point(form, 0.0, 0.0, 4.0, Paint::Of(colour))
+                else {
+                    continue;
+                };
+                let moved = |points: &Vec<(f32, f32)>| -> Vec<(f32, f32)> {
+                    points.iter().map(|(x, y)| (x * 0.75 + 6.0, y * 0.75 + 3.5)).collect()
+                };
+                let outline: String = paths.iter().map(|points| path(&moved(points))).collect();
+                if is_filled {
+                    format!("<path d=\"{outline}Z\" fill=\"{paint}\"/>")
+                } else {
+                    format!("<path d=\"{outline}\" fill=\"none\" stroke=\"{paint}\" stroke-width=\"1.2\"/>")
+                }
+            }
             legend::Kind::Sign(sign) => {
                 let corners: Vec<_> =
                     sign.outline().iter().map(|(x, y)| (x * 0.75 + 6.0, y * 0.75 + 3.5)).collect();
                 format!("<path d=\"{}Z\" fill=\"{paint}\"/>", path(&corners))
             }
         };
+        let of_series = series.map_or(String::new(), |number| format!(" data-s=\"{number}\""));
         let _ = write!(
             out,
-            "<span class=\"item\"><svg class=\"key\" viewBox=\"0 0 12 7\" aria-hidden=\"true\">{key}</svg>{}</span> ",
+            "<span class=\"item\"{of_series}><svg class=\"key\" viewBox=\"0 0 12 7\" aria-hidden=\"true\">{key}</svg>{}</span> ",
             text_escaped(&name)
         );
     }
     if out.is_empty() { out } else { format!("<span class=\"legend\">{out}</span>") }
 }
 
+/// The gutter, then the plot.
 fn drawing(drawn: &Drawn) -> String {
+    let mut out = String::new();
+    if drawn.gutter.height > 0.0 {
+        let (mut stretched, mut fixed) = (String::new(), String::new());
+        drawn.gutter.shapes.iter().for_each(|shape| draw(&mut stretched, &mut fixed, shape));
+        let height = short(drawn.gutter.height);
+        let _ = write!(
+            out,
+            "<svg class=\"gutter\" height=\"{height}\" aria-hidden=\"true\"><svg viewBox=\"0 0 {UNITS} {height}\" \
+             width=\"100%\" height=\"{height}\" preserveAspectRatio=\"none\">{stretched}</svg>{fixed}</svg>"
+        );
+    }
     let height = short(drawn.height);
     let mut stretched = String::new();
     let mut fixed = String::new();
-    let mut grid = String::new();
+    let (mut grid, mut upright) = (String::new(), String::new());
     for shape in &drawn.shapes {
         match shape {
-            Shape::Line { points, paint: Paint::Grid, .. } => grid += &path(points),
+            Shape::Line { points, paint: Paint::Grid, .. } => match points[..] {
+                [(from, _), (to, _)] if from < to => grid += &path(points),
+                _ => upright += &path(points),
+            },
             shape => draw(&mut stretched, &mut fixed, shape),
         }
     }
     // A line at the upper or lower edge is not cut: the inner drawing is a pixel higher on both sides.
     let higher = short(drawn.height + 2.0);
-    format!(
+    let paint = variable(Paint::Grid);
+    let _ = write!(
+        out,
         "<svg class=\"area\" height=\"{height}\" aria-hidden=\"true\"><svg y=\"-1\" viewBox=\"0 -1 {UNITS} {higher}\" \
-         width=\"100%\" height=\"{higher}\" preserveAspectRatio=\"none\"><path fill=\"none\" stroke=\"{}\" \
-         d=\"{grid}\"/>{stretched}</svg>{fixed}</svg>",
-        variable(Paint::Grid)
-    )
+         width=\"100%\" height=\"{higher}\" preserveAspectRatio=\"none\"><path fill=\"none\" stroke=\"{paint}\" \
+         d=\"{grid}\"/><path class=\"upright\" fill=\"none\" stroke=\"{paint}\" d=\"{upright}\"/>{stretched}</svg>{fixed}</svg>"
+    );
+    out
 }
 
 /// Position across the drawing: a share of its width; what lies left of it has a distance in pixels.
@@ -128,8 +166,8 @@ fn draw(stretched: &mut String, fixed: &mut String, shape: &Shape) {
     // Writing to a string cannot fail.
     let _ = match shape {
         Shape::Rectangle { x, y, width, height, paint, opacity } => {
-            let [x, y, width, height] = [x, y, width, height].map(|length| short(length.max(0.0)));
-            let opacity = opacity_attribute(*opacity);
+            let [x, width, height] = [x, width, height].map(|length| short(length.max(0.0)));
+            let (y, opacity) = (short(*y), opacity_attribute(*opacity));
             write!(
                 stretched,
                 "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{}\"{opacity}/>",
@@ -172,13 +210,18 @@ fn draw(stretched: &mut String, fixed: &mut String, shape: &Shape) {
             let (x, y) = (across(*x), short(*y));
             write!(fixed, "<svg class=\"mark\" x=\"{x}\" y=\"{y}\"><path {paint} d=\"{lines}\"/></svg>")
         }
+        Shape::Group { series, shapes } => {
+            let (mut of_stretched, mut of_fixed) = (String::new(), String::new());
+            shapes.iter().for_each(|shape| draw(&mut of_stretched, &mut of_fixed, shape));
+            for (whole, part) in [(stretched, of_stretched), (fixed, of_fixed)] {
+                if !part.is_empty() {
+                    let _ = write!(whole, "<g data-s=\"{series}\">{part}</g>");
+                }
+            }
+            Ok(())
+        }
         Shape::Text { x, y, anchor, paint, text, is_optional, .. } => {
-            let class = match (paint, is_optional) {
-                (Paint::Page, _) => " class=\"wide light\"",
-                (Paint::Text, _) => " class=\"wide ink\"",
-                (Paint::Of(_) | Paint::Heat(_) | Paint::Grid, true) => " class=\"wide\"",
-                (Paint::Of(_) | Paint::Heat(_) | Paint::Grid, false) => "",
-            };
+            let class = class_of_words(*paint, *is_optional);
             write!(
                 fixed,
                 "<text{class} x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>",
@@ -191,6 +234,17 @@ fn draw(stretched: &mut String, fixed: &mut String, shape: &Shape) {
     };
 }
 
+fn class_of_words(paint: Paint, is_optional: bool) -> &'static str {
+    match (paint, is_optional) {
+        (Paint::Page, true) => " class=\"wide light\"",
+        (Paint::Page, false) => " class=\"light\"",
+        (Paint::Text, true) => " class=\"wide ink\"",
+        (Paint::Text, false) => " class=\"ink\"",
+        (Paint::Of(_) | Paint::Heat(_) | Paint::Grid, true) => " class=\"wide\"",
+        (Paint::Of(_) | Paint::Heat(_) | Paint::Grid, false) => "",
+    }
+}
+
 fn opacity_attribute(opacity: f32) -> String {
     if opacity < 1.0 { format!(" fill-opacity=\"{opacity}\"") } else { String::new() }
 }
@@ -200,8 +254,11 @@ fn bar_list(axis: &super::Axis, groups: &[BarGroup]) -> String {
     let is_grouped = groups.iter().any(|group| group.bars.iter().any(|bar| !bar.label.is_empty()));
     let scale = bars::scale(axis, groups, UNITS);
     let is_stacked = groups.iter().any(|group| group.bars.iter().any(|bar| bar.parts.len() > 1));
-    let class =
-        [(is_grouped, " grouped"), (is_stacked, " stacked"), (!axis.thresholds.is_empty(), " scaled")];
+    let class = [
+        (is_grouped, " grouped"),
+        (is_stacked, " stacked"),
+        (!axis.thresholds.is_empty() || axis.is_logarithmic, " scaled"),
+    ];
     let class: String = class.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect();
     let mut out = format!("<ol class=\"bar-list{class}\">");
     for BarGroup { name, bars } in groups {
@@ -230,10 +287,14 @@ fn bar_row(bar: &Bar, label: &str, row: &Row) -> String {
     for sign in &bar.signs {
         let _ = write!(signs, " <abbr title=\"{}\">{}</abbr>", sign.meaning(), sign.character());
     }
+    let (title, said) = match bar.meaning {
+        "" => (String::new(), String::new()),
+        word => (format!(" title=\"{word}\""), format!("<span class=\"meaning\">: {word}</span>")),
+    };
     format!(
-        "<div class=\"bar-row\"><span class=\"name\">{}</span><svg class=\"area strip\" height=\"{height}\" \
+        "<div class=\"bar-row\"{title}><span class=\"name\">{}</span><svg class=\"area strip\" height=\"{height}\" \
          aria-hidden=\"true\"><svg viewBox=\"0 0 {UNITS} {height}\" width=\"100%\" height=\"{height}\" \
-         preserveAspectRatio=\"none\">{stretched}</svg>{fixed}</svg><span class=\"value\">{}{signs}</span></div>",
+         preserveAspectRatio=\"none\">{stretched}</svg>{fixed}</svg><span class=\"value\">{}{signs}{said}</span></div>",
         text_escaped(label),
         text_escaped(&with_ordinary_spaces(&bar.shown)),
     )

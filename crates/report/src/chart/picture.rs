@@ -1,14 +1,17 @@
 //! The charts of a report below each other as one picture, which needs no browser: a title, the figures that are quoted,
 //! then a chart after the other. Light, since pictures end up in documents.
 
+use std::borrow::Cow;
+
 use super::bars;
 use super::colour::Paint;
 use super::legend;
+use super::lines::sign_shapes;
 use super::plot::{self, AXIS_HEIGHT, AXIS_NAME_HEIGHT};
 use super::png::{Fonts, PngError};
-use super::shapes::{Anchor, Shape, Sheet};
+use super::shapes::{Anchor, Shape, Sheet, point};
 use super::{Bar, BarGroup, Chart, Colour, Plot};
-use crate::document::{Audience, Block, Document, Section, Tone};
+use crate::document::{Audience, Block, Document, KeyFigure, Section, Tone};
 use crate::figures::with_ordinary_spaces;
 use crate::prose::cut;
 
@@ -81,22 +84,24 @@ fn sheet(document: &Document) -> Sheet {
     Sheet { width: WIDTH, height, description, shapes: pen.shapes }
 }
 
-fn charts_in<'a>(blocks: &'a [Block], found: &mut Vec<&'a Chart>) {
+fn charts_in<'a>(blocks: &'a [Block], found: &mut Vec<Cow<'a, Chart>>) {
     for block in blocks {
         match block {
             Block::Chart(chart) => {
                 if chart.choice.is_none_or(|choice| choice.is_first) {
-                    found.push(chart);
+                    found.push(Cow::Borrowed(chart));
                 }
             }
+            Block::Forest(forest) => found.push(Cow::Owned(forest.chart())),
             Block::Folded { blocks, .. } => charts_in(blocks, found),
             Block::Columns(columns) => columns.iter().for_each(|blocks| charts_in(blocks, found)),
             Block::Heading(_)
             | Block::Paragraph(..)
             | Block::Banner(..)
             | Block::Headline { .. }
+            | Block::Answer(..)
+            | Block::Figures(..)
             | Block::Facts(_)
-            | Block::Tiles(_)
             | Block::Table(_)
             | Block::List(..)
             | Block::Code(_)
@@ -129,6 +134,16 @@ fn lines(section: &Section) -> Vec<Line> {
                 let text = format!("{sentence} {evidence}");
                 lines.push(Line { text, size: SIZE, is_bold: false, is_quiet: false });
             }
+            Block::Answer(_, text) => {
+                lines.push(Line { text: text.clone(), size: 16.0, is_bold: true, is_quiet: false });
+            }
+            Block::Figures(figures, beneath) => {
+                let figure = |it: &KeyFigure| format!("{} {} {}", it.label, it.value, it.note);
+                let figures: Vec<String> = figures.iter().map(figure).collect();
+                let text = figures.join("   ");
+                lines.push(Line { text, size: SIZE, is_bold: true, is_quiet: false });
+                lines.push(Line { text: beneath.clone(), size: SIZE, is_bold: false, is_quiet: true });
+            }
             Block::Headline { figure, unit, below, beside } => {
                 lines.push(Line {
                     text: format!("{figure} {unit}"),
@@ -143,14 +158,14 @@ fn lines(section: &Section) -> Vec<Line> {
             }
             Block::Heading(_)
             | Block::Facts(_)
-            | Block::Tiles(_)
             | Block::Table(_)
             | Block::List(..)
             | Block::Code(_)
             | Block::Preformatted(_)
             | Block::Folded { .. }
             | Block::Columns(_)
-            | Block::Chart(_) => {}
+            | Block::Chart(_)
+            | Block::Forest(_) => {}
         }
     }
     lines.retain(|line| !line.text.trim().is_empty());
@@ -234,6 +249,9 @@ impl Pen {
             (Plot::Bars { axis, groups, .. }, _) => self.bars(axis, groups),
             (Plot::Lines { x, .. } | Plot::Heat { x, .. }, Some(drawn)) => {
                 let top = self.top;
+                self.shapes.extend(drawn.gutter.shapes.into_iter().map(|shape| shape.moved(LEFT, top)));
+                self.top += drawn.gutter.height;
+                let top = self.top;
                 self.shapes.extend(drawn.shapes.into_iter().map(|shape| shape.moved(LEFT, top)));
                 let name_height = if x.name.is_empty() { 0.0 } else { AXIS_NAME_HEIGHT };
                 self.top += drawn.height + AXIS_HEIGHT + name_height;
@@ -281,9 +299,12 @@ impl Pen {
                 let points = vec![(x, y + 3.5), (x + 11.0, y + 3.5)];
                 self.shapes.push(Shape::Line { points, paint, width: 2.0, is_dashed: true });
             }
-            legend::Kind::Band => self.shapes.extend([rectangle(7.0, 0.2), rectangle(2.0, 1.0)]),
+            legend::Kind::Band => self.shapes.push(rectangle(4.0, 1.0).moved(0.0, 1.5)),
+            legend::Kind::Form(form) => {
+                self.shapes.push(point(form, x + 6.0, y + 3.5, 3.6, paint));
+            }
             legend::Kind::Sign(sign) => {
-                self.shapes.extend(plot::sign_shapes(&[sign], (x + 6.0, 0.0), y + 3.0, paint, 0.5));
+                self.shapes.extend(sign_shapes(&[sign], (x + 6.0, 0.0), y + 3.0, paint, 0.5));
             }
         }
         self.text(x + 16.0, 0.0, Anchor::Start, (12.0, false, QUIET), &item.name);
@@ -321,7 +342,7 @@ impl Pen {
                 self.text(RIGHT, 12.0, Anchor::End, style, &shown);
                 let (x, y) = (RIGHT - figure_width - 12.0, top + row.height / 2.0);
                 let colour = bar.parts.first().map_or(Colour::Quiet, |(_, colour)| *colour);
-                self.shapes.extend(plot::sign_shapes(&bar.signs, (x, 0.0), y, Paint::Of(colour), 1.0));
+                self.shapes.extend(sign_shapes(&bar.signs, (x, 0.0), y, Paint::Of(colour), 1.0));
                 self.top += row.height + BAR_SPACE;
             }
             self.top += if is_grouped { GROUP_SPACE } else { 0.0 };

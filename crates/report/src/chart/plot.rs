@@ -1,10 +1,12 @@
-//! From a chart to shapes: the scales of its axes, grid and words of the axes, bands behind the series, and the series.
-//! Bars are in `bars`, since their names need room that depends on the format.
+//! From a chart to shapes: the scales of its axes, grid and words of the axes, heat maps and thresholds. Series are in
+//! `lines`, events in `gutter`; bars are in `bars`, since their names need room that depends on the format.
 
 use super::colour::{Paint, SHADES};
-use super::scale::Scale;
-use super::shapes::{Anchor, Shape, dot};
-use super::{Axis, Band, Heat, Plot, Point, Series, Sign, Threshold};
+use super::gutter::{Gutter, gutter};
+use super::lines;
+use super::scale::{Frame, Scale};
+use super::shapes::{Anchor, Shape};
+use super::{Axis, Band, Heat, Plot, Point, Series, Threshold};
 use crate::figures::with_ordinary_spaces;
 use crate::metrics::Quantity;
 
@@ -30,6 +32,8 @@ pub(super) struct Drawn {
     pub(super) shapes: Vec<Shape>,
     pub(super) x: Scale,
     pub(super) y: Scale,
+    /// Above the plot.
+    pub(super) gutter: Gutter,
 }
 
 /// A plot of lines or a heat map with so wide a plot; `None` of bars.
@@ -38,21 +42,16 @@ pub(super) fn drawn(plot: &Plot, is_low: bool, width: f32) -> Option<Drawn> {
     match plot {
         Plot::Bars { .. } => None,
         Plot::Lines { x, y, series, is_stacked, bands } => {
-            let layers = if *is_stacked { stacked(series) } else { Vec::new() };
+            let layers = if *is_stacked { lines::stacked(series) } else { Vec::new() };
             let tops = if *is_stacked { &layers } else { series };
-            let x_scale = x_scale(x, series, width);
-            let mut drawn = Drawn { height, shapes: Vec::new(), x: x_scale, y: y_scale(y, tops, height) };
+            let (x_scale, y_scale) = (x_scale(x, series, width), y_scale(y, tops, height));
+            let mut drawn = Drawn::new(height, x_scale, y_scale, gutter(bands, &x_scale, width));
             drawn.axes(x, y, width);
-            drawn.bands(bands, width, false);
-            if *is_stacked {
-                drawn.layers(&layers);
-            } else {
-                series.iter().rev().for_each(|series| drawn.line(series));
-                let middle = series.len().saturating_sub(1) as f32 / 2.0;
-                for (at, series) in series.iter().enumerate() {
-                    drawn.marks(series, (at as f32 - middle).clamp(-2.0, 2.0));
-                }
-            }
+            drawn.shades(bands, width);
+            let frame = Frame { x: x_scale, y: y_scale, width, height };
+            let shapes =
+                if *is_stacked { lines::layers(&frame, &layers) } else { lines::lines(&frame, series) };
+            drawn.shapes.extend(shapes);
             drawn.thresholds(&y.thresholds, width);
             Some(drawn)
         }
@@ -65,29 +64,13 @@ pub(super) fn drawn(plot: &Plot, is_low: bool, width: f32) -> Option<Drawn> {
             let (from, to) = x.ends.unwrap_or((0.0, last));
             let y_scale = Scale::new(y.is_logarithmic, ends, (height, 0.0));
             let x_scale = Scale::new(x.is_logarithmic, (from, to), (0.0, width));
-            let mut drawn = Drawn { height, shapes: Vec::new(), x: x_scale, y: y_scale };
+            let mut drawn = Drawn::new(height, x_scale, y_scale, gutter(bands, &x_scale, width));
             drawn.axes(x, y, width);
             drawn.heat(heat);
-            drawn.bands(bands, width, true);
             drawn.thresholds(&y.thresholds, width);
             Some(drawn)
         }
     }
-}
-
-/// Where a series over the ones before it ends upwards. A layer without a figure is as good as one of 0.
-pub(super) fn stacked(series: &[Series]) -> Vec<Series> {
-    let mut sums: Vec<f64> = Vec::new();
-    let layer = |series: &Series| {
-        sums.resize(series.points.len().max(sums.len()), 0.0);
-        let mut layer = series.clone();
-        for (point, sum) in layer.points.iter_mut().zip(&mut sums) {
-            *sum += if point.y.is_finite() { point.y } else { 0.0 };
-            point.y = *sum;
-        }
-        layer
-    };
-    series.iter().map(layer).collect()
 }
 
 fn points(series: &[Series]) -> impl Iterator<Item = &Point> {
@@ -117,22 +100,33 @@ fn x_scale(axis: &Axis, series: &[Series], width: f32) -> Scale {
     Scale::new(axis.is_logarithmic, ends, (0.0, width))
 }
 
+/// Fits the values, and their intervals as far as these are not much wider: one that says little must not make the
+/// others flat. It ends in an arrow.
 fn y_scale(axis: &Axis, series: &[Series], height: f32) -> Scale {
-    let values = points(series).flat_map(|point| {
-        let (low, high) = point.interval.unwrap_or((point.y, point.y));
-        [point.y, low, high]
-    });
+    const BEYOND: f64 = 2.5;
+    const DECADES_BEYOND: f64 = 10.0;
+    let is_logarithmic = axis.is_logarithmic;
     let thresholds = axis.thresholds.iter().map(|threshold| threshold.value);
-    let (low, high) = extent(values.chain(thresholds), axis.is_logarithmic);
-    // Signs stand above their points.
-    let has_signs = points(series).any(|point| !point.signs.is_empty());
-    let ends = axis.ends.unwrap_or(match (axis.is_logarithmic, has_signs) {
+    let (low, high) = extent(points(series).map(|point| point.y).chain(thresholds), is_logarithmic);
+    let intervals = points(series).filter_map(|point| point.interval).flat_map(|(low, high)| [low, high]);
+    let (least, most) = extent(intervals, is_logarithmic);
+    let (floor, ceiling) = if is_logarithmic {
+        (low / DECADES_BEYOND, high * DECADES_BEYOND)
+    } else {
+        let reach = (high.max(0.0) - low.min(0.0)).max(f64::MIN_POSITIVE) * (BEYOND - 1.0);
+        (low.min(0.0) - reach, high.max(0.0) + reach)
+    };
+    let (low, high) = (low.min(least.max(floor)), high.max(most.min(ceiling)));
+    // Signs and words stand above their points.
+    let has_signs = points(series).any(|point| !point.signs.is_empty())
+        || series.iter().any(|series| !series.words.is_empty());
+    let ends = axis.ends.unwrap_or(match (is_logarithmic, has_signs) {
         (true, false) => (low / 1.15, high * 1.15),
         (true, true) => (low / 1.2, high * 1.3),
         (false, false) => (low.min(0.0) * 1.08, high.max(0.0) * 1.08),
         (false, true) => (low.min(0.0) * 1.08, high.max(0.0) * 1.14),
     });
-    Scale::new(axis.is_logarithmic, ends, (height, 0.0))
+    Scale::new(is_logarithmic, ends, (height, 0.0))
 }
 
 /// As the axis has a value: a mark's name, the time of a clock, or a figure without digits that say nothing.
@@ -162,12 +156,21 @@ fn width_of(text: &str) -> f32 {
 }
 
 impl Drawn {
+    fn new(height: f32, x: Scale, y: Scale, gutter: Gutter) -> Drawn {
+        Drawn { height, shapes: Vec::new(), x, y, gutter }
+    }
+
     fn axes(&mut self, x: &Axis, y: &Axis, width: f32) {
         self.x_axis(x, width);
-        for tick in self.y.ticks(if self.height < HEIGHT { 3 } else { 5 }) {
-            let at = self.y.at(tick);
+        if let Some((low, high)) = y.band {
+            let [top, bottom] = [high, low].map(|value| self.y.at(value).clamp(0.0, self.height));
+            let (paint, height) = (Paint::Of(super::Colour::Quiet), bottom - top);
+            self.shapes.push(Shape::Rectangle { x: 0.0, y: top, width, height, paint, opacity: 0.1 });
+        }
+        for (value, name) in self.y_ticks(y) {
+            let at = self.y.at(value);
             self.grid_line((0.0, at), (width, at));
-            self.word(-8.0, at + 4.0, Anchor::End, &y.quantity.tick(tick), false);
+            self.word(-8.0, at + 4.0, Anchor::End, &name, false);
         }
         let (low, high, is_logarithmic) = self.y.ends();
         if low < 0.0 && high > 0.0 && !is_logarithmic {
@@ -179,6 +182,16 @@ impl Drawn {
             let y = self.height + AXIS_HEIGHT + AXIS_NAME_HEIGHT - 7.0;
             self.word(width, y, Anchor::End, &x.name, false);
         }
+    }
+
+    /// The marks of a vertical axis, or else round values.
+    fn y_ticks(&self, axis: &Axis) -> Vec<(f64, String)> {
+        if !axis.marks.is_empty() {
+            return axis.marks.clone();
+        }
+        let most = if self.height < HEIGHT { 3 } else { 5 };
+        let ticks = self.y.ticks_of(axis.quantity, most).into_iter();
+        ticks.map(|value| (value, axis.quantity.tick(value))).collect()
     }
 
     /// Marks that would touch the one before have a line and no name; on a narrow page there is room for fewer.
@@ -232,18 +245,13 @@ impl Drawn {
         });
     }
 
-    fn bands(&mut self, bands: &[Band], width: f32, strips_only: bool) {
-        for band in bands {
+    fn shades(&mut self, bands: &[Band], width: f32) {
+        for band in bands.iter().filter(|band| band.is_shaded) {
             let from = self.x.at(band.start).clamp(0.0, width);
             let to = band.end.map_or(width, |end| self.x.at(end)).clamp(0.0, width);
-            let (x, paint, band_width) = (from, Paint::Of(band.colour), (to - from).max(2.0));
-            let mut rectangle = |height, opacity| {
-                self.shapes.push(Shape::Rectangle { x, y: 0.0, width: band_width, height, paint, opacity });
-            };
-            if !band.is_strip && !strips_only {
-                rectangle(self.height, 0.16);
-            }
-            rectangle(4.0, 1.0);
+            let (paint, height) = (Paint::Of(band.colour), self.height);
+            let (x, y, width, opacity) = (from, 0.0, (to - from).max(2.0), 0.16);
+            self.shapes.push(Shape::Rectangle { x, y, width, height, paint, opacity });
         }
     }
 
@@ -255,83 +263,6 @@ impl Drawn {
                 let (points, paint) = (vec![(0.0, at), (width, at)], Paint::Of(super::Colour::Bad));
                 self.shapes.push(Shape::Line { points, paint, width: 1.3, is_dashed: true });
             }
-        }
-    }
-
-    /// A place in the plot; what lies outside is on its edge.
-    fn place(&self, point: &Point) -> (f32, f32) {
-        (self.x.at(point.x), self.y.at(point.y).clamp(0.0, self.height))
-    }
-
-    fn stretches(series: &Series) -> impl Iterator<Item = &[Point]> {
-        let is_gap = |point: &Point| !(point.x.is_finite() && point.y.is_finite());
-        series.points.split(is_gap).filter(|stretch| !stretch.is_empty())
-    }
-
-    fn line(&mut self, series: &Series) {
-        let paint = Paint::Of(series.colour);
-        for stretch in Self::stretches(series) {
-            let points: Vec<_> = stretch.iter().map(|point| self.place(point)).collect();
-            if let ([only], false) = (&points[..], series.has_dots) {
-                self.shapes.push(dot(only.0, only.1, 2.4, paint));
-                continue;
-            }
-            if series.is_filled {
-                self.shapes.push(Shape::Area {
-                    points: self.down_to_the_axis(&points),
-                    paint,
-                    opacity: 0.13,
-                });
-            }
-            if points.len() < 2 {
-                continue;
-            }
-            let width = if series.is_dashed { 1.3 } else { 1.6 };
-            self.shapes.push(Shape::Line { points, paint, width, is_dashed: series.is_dashed });
-        }
-    }
-
-    fn down_to_the_axis(&self, points: &[(f32, f32)]) -> Vec<(f32, f32)> {
-        let ends = points.last().into_iter().chain(points.first());
-        points.iter().copied().chain(ends.map(|(x, _)| (*x, self.height))).collect()
-    }
-
-    /// From the last layer, which is the highest, to the first: each hides what is below it.
-    fn layers(&mut self, layers: &[Series]) {
-        for layer in layers.iter().rev() {
-            for stretch in Self::stretches(layer) {
-                let points: Vec<_> = stretch.iter().map(|point| self.place(point)).collect();
-                let area = self.down_to_the_axis(&points);
-                self.shapes.push(Shape::Area { points: area, paint: Paint::Of(layer.colour), opacity: 1.0 });
-                self.shapes.push(Shape::Line { points, paint: Paint::Page, width: 0.5, is_dashed: false });
-            }
-        }
-    }
-
-    /// Dots, intervals and signs. Intervals and signs of several series at one position stand beside each other: `nth` is
-    /// the number of the series, counted from the middle one.
-    fn marks(&mut self, series: &Series, nth: f32) {
-        const ACROSS: f32 = 3.5;
-        const BETWEEN_INTERVALS: f32 = 3.0;
-        const BETWEEN_SIGNS: f32 = 11.0;
-        let middle = nth * BETWEEN_INTERVALS;
-        let paint = Paint::Of(series.colour);
-        for point in series.points.iter().filter(|point| point.x.is_finite() && point.y.is_finite()) {
-            let (x, y) = self.place(point);
-            let clamped = |value: f64| self.y.at(value).clamp(0.0, self.height) - y;
-            let ends = point.interval.map(|(low, high)| (clamped(low), clamped(high)));
-            if let Some((low, high)) = ends {
-                let cap = |end: f32| vec![(middle - ACROSS, end), (middle + ACROSS, end)];
-                let paths = vec![vec![(middle, low), (middle, high)], cap(low), cap(high)];
-                self.shapes.push(Shape::Mark { x, y, paths, paint, is_filled: false });
-            }
-            if series.has_dots {
-                self.shapes.push(dot(x, y, 3.4, paint));
-            }
-            let (low, high) = ends.unwrap_or((0.0, 0.0));
-            // Above the interval, or below it where there is no room above.
-            let at = if y + high > 18.0 { y + high - 11.0 } else { y + low + 12.0 };
-            self.shapes.extend(sign_shapes(&point.signs, (x, nth * BETWEEN_SIGNS), at, paint, 0.5));
         }
     }
 
@@ -367,27 +298,6 @@ impl Drawn {
     }
 }
 
-/// Signs beside each other, so many pixels right of a place in the plot; `align` of their width lies before it.
-pub(super) fn sign_shapes(
-    signs: &[Sign],
-    (x, right): (f32, f32),
-    y: f32,
-    paint: Paint,
-    align: f32,
-) -> Vec<Shape> {
-    const STEP: f32 = 11.5;
-    let first = right - (signs.len().saturating_sub(1) as f32) * STEP * align;
-    let shifted = |at: usize, sign: &Sign| {
-        let right = first + at as f32 * STEP;
-        sign.outline().into_iter().map(|(x, y)| (x + right, y)).collect()
-    };
-    let shape = |(at, sign): (usize, &Sign)| {
-        let paths = vec![shifted(at, sign)];
-        Shape::Mark { x, y, paths, paint, is_filled: true }
-    };
-    signs.iter().enumerate().map(shape).collect()
-}
-
 /// By the logarithm of the count.
 // An index below the number of shades.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -418,7 +328,13 @@ mod tests {
             Shape::Line { paint, .. } | Shape::Area { paint, .. } | Shape::Mark { paint, .. } => is(paint),
             _ => false,
         };
-        drawn.shapes.iter().filter(is_coloured).collect()
+        fn parts(shape: &Shape) -> Vec<&Shape> {
+            match shape {
+                Shape::Group { shapes, .. } => shapes.iter().collect(),
+                other => vec![other],
+            }
+        }
+        drawn.shapes.iter().flat_map(parts).filter(is_coloured).collect()
     }
 
     #[test]
@@ -432,7 +348,7 @@ mod tests {
 
     #[test]
     fn stacked_layers_end_at_the_sum_of_those_below() {
-        let layers = stacked(&[series(&[1.0, 2.0]), series(&[3.0, f64::NAN])]);
+        let layers = lines::stacked(&[series(&[1.0, 2.0]), series(&[3.0, f64::NAN])]);
         assert_eq!(layers[1].points.iter().map(|point| point.y).collect::<Vec<_>>(), [4.0, 2.0]);
         let drawn = lines(vec![series(&[1.0, 2.0]), series(&[3.0, 4.0])], true);
         let areas = of_colour(&drawn);

@@ -104,6 +104,7 @@ fn draw(pixmap: &mut Pixmap, shape: &Shape, fonts: &Fonts, scale: Transform) {
                 pixmap.fill_path(&path, &paint_of(*paint, *opacity), FillRule::Winding, scale, None);
             }
         }
+        Shape::Group { shapes, .. } => shapes.iter().for_each(|shape| draw(pixmap, shape, fonts, scale)),
         Shape::Text { x, y, size, is_bold, anchor, paint, text, is_optional: _ } => {
             let face = fonts.face(*is_bold);
             let width = text_width(face, text, *size);

@@ -1,6 +1,8 @@
 //! From values to pixels, linearly or by the logarithm, and the round values that an axis shows.
 //! All axes of charts are of this kind.
 
+use crate::metrics::Quantity;
+
 /// One axis.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Scale {
@@ -10,6 +12,15 @@ pub(crate) struct Scale {
     from: f32,
     to: f32,
     logarithmic: bool,
+}
+
+/// The place of a plot's values: both axes, and the size of the plot in pixels.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(super) struct Frame {
+    pub(super) x: Scale,
+    pub(super) y: Scale,
+    pub(super) width: f32,
+    pub(super) height: f32,
 }
 
 impl Scale {
@@ -46,10 +57,15 @@ impl Scale {
         self.from + (self.to - self.from) * share as f32
     }
 
-    /// Round values, about `most` of them: steps of 1, 2 or 5; of a logarithmic scale the decades, and 2 and 5 between
-    /// them where there is room.
+    /// Round values, about `most` of them: steps of 1, 2 or 5; of a logarithmic scale 1, 2 and 5 of each decade, or the
+    /// decades alone where there is no room.
     pub(crate) fn ticks(&self, most: usize) -> Vec<f64> {
         if self.logarithmic { self.logarithmic_ticks() } else { self.linear_ticks(most) }
+    }
+
+    /// The round values of an axis of this quantity.
+    pub(crate) fn ticks_of(&self, quantity: Quantity, most: usize) -> Vec<f64> {
+        if quantity == Quantity::Bytes { self.ticks_of_sizes(most) } else { self.ticks(most) }
     }
 
     /// The ends, and whether it is logarithmic.
@@ -68,6 +84,24 @@ impl Scale {
         }
     }
 
+    /// Round sizes: whole numbers of kB, MB or GB, which are powers of 1024.
+    fn ticks_of_sizes(&self, most: usize) -> Vec<f64> {
+        const STEPS: [f64; 9] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0];
+        const EXPONENTS: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
+        const KILO: f64 = 1024.0;
+        if !self.logarithmic {
+            let rough = ((self.high - self.low) / most.max(1) as f64).max(1.0);
+            let unit = KILO.powf(rough.log(KILO).floor());
+            let step = STEPS.into_iter().map(|step| step * unit).find(|step| *step >= rough);
+            return self.ticks_of_step(step.unwrap_or(unit * KILO));
+        }
+        let doublings = (self.high / self.low).log2();
+        let exponent = EXPONENTS.into_iter().find(|step| doublings / step <= most as f64).unwrap_or(10.0);
+        let first = (self.low.log2() / exponent).ceil();
+        let tick = |number: u32| 2f64.powf((first + f64::from(number)) * exponent);
+        (0..100).map(tick).take_while(|tick| *tick <= self.high * (1.0 + 1e-9)).collect()
+    }
+
     fn linear_ticks(&self, most: usize) -> Vec<f64> {
         let rough = (self.high - self.low) / most.max(1) as f64;
         let power = 10f64.powf(rough.log10().floor());
@@ -83,11 +117,16 @@ impl Scale {
     }
 
     fn logarithmic_ticks(&self) -> Vec<f64> {
+        // Between 1, 2, 5 and 10 there are three tenths of a decade, which have room for a word.
+        const DECADE_MIN: f32 = 42.0;
         let decades = (self.high / self.low).log10();
+        // At most some thousand pixels.
+        #[allow(clippy::cast_possible_truncation)]
+        let decade = (self.to - self.from).abs() / (decades as f32).max(1e-3);
         let steps: &[f64] = match decades {
-            wide if wide > 2.5 => &[1.0],
-            medium if medium > 0.8 => &[1.0, 2.0, 5.0],
-            _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+            few if few <= 0.8 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+            _ if decade >= DECADE_MIN => &[1.0, 2.0, 5.0],
+            _ => &[1.0],
         };
         let first = self.low.log10().floor();
         let decade = |number: u32| 10f64.powf(first + f64::from(number));
@@ -112,10 +151,9 @@ mod tests {
     fn ticks_are_round_and_few() {
         assert_eq!(Scale::linear(0.0, 2_600.0, 0.0, 1.0).ticks(5), [0.0, 1_000.0, 2_000.0]);
         assert_eq!(Scale::linear(0.0, 60.0, 0.0, 1.0).ticks(6), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
-        assert_eq!(
-            Scale::logarithmic(90.0, 2_100.0, 0.0, 1.0).ticks(5),
-            [100.0, 200.0, 500.0, 1_000.0, 2_000.0]
-        );
+        let ticks = |pixels| Scale::logarithmic(90.0, 2_100.0, 0.0, pixels).ticks(5);
+        assert_eq!(ticks(200.0), [100.0, 200.0, 500.0, 1_000.0, 2_000.0]);
+        assert_eq!(ticks(20.0), [100.0, 1_000.0]);
     }
 
     #[test]
@@ -124,5 +162,17 @@ mod tests {
         assert!(Scale::logarithmic(0.0, 0.0, 0.0, 1.0).at(0.0).is_finite());
         assert!(Scale::linear(f64::NEG_INFINITY, f64::INFINITY, 0.0, 1.0).at(5.0).is_finite());
         assert!(Scale::linear(f64::NAN, f64::NAN, 0.0, 1.0).ticks(5).len() <= 100);
+    }
+
+    #[test]
+    fn sizes_have_round_values_in_powers_of_1024() {
+        let ticks = |scale: Scale| scale.ticks_of(Quantity::Bytes, 5);
+        assert_eq!(ticks(Scale::linear(0.0, 2_600.0, 0.0, 1.0)), [0.0, 1_024.0, 2_048.0]);
+        let in_mb = |ticks: Vec<f64>| ticks.iter().map(|tick| tick / 1_048_576.0).collect::<Vec<_>>();
+        assert_eq!(
+            in_mb(ticks(Scale::linear(0.0, 95.0 * 1_048_576.0, 0.0, 1.0))),
+            [0.0, 20.0, 40.0, 60.0, 80.0]
+        );
+        assert_eq!(in_mb(ticks(Scale::logarithmic(1e6, 1e9, 0.0, 1.0))), [1.0, 4.0, 16.0, 64.0, 256.0]);
     }
 }

@@ -2,6 +2,7 @@
 //! axes have their words outside of it. The page stretches the plot to the width there is, and leaves words and marks as
 //! they are, so its shapes say which is which.
 
+use super::Form;
 use super::colour::Paint;
 
 /// Where a text has its position.
@@ -61,6 +62,11 @@ pub(super) enum Shape {
         paint: Paint,
         is_filled: bool,
     },
+    /// The shapes of a series, which the page's legend switches.
+    Group {
+        series: usize,
+        shapes: Vec<Shape>,
+    },
     /// `y` is its base line.
     Text {
         x: f32,
@@ -102,6 +108,9 @@ impl Shape {
                 *to += right;
                 *middle += down;
             }),
+            Shape::Group { shapes, .. } => {
+                *shapes = std::mem::take(shapes).into_iter().map(|shape| shape.moved(right, down)).collect();
+            }
             Shape::Line { points, .. } | Shape::Area { points, .. } => {
                 points.iter_mut().for_each(|(x, y)| {
                     *x += right;
@@ -116,6 +125,23 @@ impl Shape {
 /// A filled circle.
 pub(super) fn dot(x: f32, y: f32, radius: f32, paint: Paint) -> Shape {
     Shape::Mark { x, y, paths: vec![circle(radius)], paint, is_filled: true }
+}
+
+/// A point of this form.
+pub(super) fn point(form: Form, x: f32, y: f32, radius: f32, paint: Paint) -> Shape {
+    // As large as the circle.
+    let (side, corner) = (radius * 0.9, radius * 1.25);
+    let square = vec![(-side, -side), (side, -side), (side, side), (-side, side), (-side, -side)];
+    let rhombus = vec![(0.0, -corner), (corner, 0.0), (0.0, corner), (-corner, 0.0), (0.0, -corner)];
+    let triangle = vec![(0.0, -corner), (corner, side), (-corner, side)];
+    let (paths, is_filled) = match form {
+        Form::Dot => return dot(x, y, radius, paint),
+        Form::Square => (vec![square], true),
+        Form::Triangle => (vec![triangle], true),
+        Form::Ring => (vec![circle(radius)], false),
+        Form::Diamond => (vec![rhombus], false),
+    };
+    Shape::Mark { x, y, paths, paint, is_filled }
 }
 
 /// A closed circle, as good as one of 16 corners is.

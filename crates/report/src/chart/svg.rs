@@ -77,6 +77,7 @@ fn draw(out: &mut String, shape: &Shape) -> std::fmt::Result {
                 writeln!(out, "\" fill=\"none\" stroke=\"{hex}\" stroke-width=\"1.2\"/>")
             }
         }
+        Shape::Group { shapes, .. } => shapes.iter().try_for_each(|shape| draw(out, shape)),
         Shape::Text { x, y, size, is_bold, anchor, paint, text, is_optional: _ } => {
             let weight = if *is_bold { 600 } else { 400 };
             writeln!(

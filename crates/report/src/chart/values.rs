@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::plot::Drawn;
 use super::scale::Scale;
-use super::{Axis, Band, Heat, Plot, Point, Series};
+use super::{Axis, Band, Bar, BarGroup, Colour, Heat, Plot, Point, Series};
 use crate::figures::with_ordinary_spaces;
 
 /// Five digits; not a number is `null`.
@@ -68,6 +68,9 @@ struct SeriesValues<'a> {
     colour: String,
     positions: usize,
     values: Vec<Number>,
+    /// Whether no line joins its points.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    scattered: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     intervals: Vec<Option<(Number, Number)>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -92,7 +95,54 @@ struct HeatValues {
     cells: Vec<Vec<u64>>,
 }
 
-/// The values of a plot that was drawn; `None` of bars, which have their figures beside them.
+#[derive(Serialize)]
+struct BarsValues<'a> {
+    y: BarAxisValues<'a>,
+    bars: Vec<BarValues>,
+}
+
+#[derive(Serialize)]
+struct BarAxisValues<'a> {
+    quantity: &'static str,
+    suffix: &'a str,
+}
+
+#[derive(Serialize)]
+struct BarValues {
+    name: String,
+    shown: String,
+    /// Name, colour and value of the parts, of bars that have several.
+    parts: Vec<(String, String, Number)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<(Number, Number)>,
+}
+
+/// The values of bars: the parts of those that have several, and intervals. Their figures stand beside them.
+pub(super) fn json_of_bars(axis: &Axis, groups: &[BarGroup], legend: &[(String, Colour)]) -> String {
+    let bar = |group: &str, bar: &Bar| {
+        let name = |at: usize, colour: Colour| match bar.names.get(at) {
+            Some(name) => name.as_str(),
+            None => legend.iter().find(|(_, known)| *known == colour).map_or("", |(name, _)| name.as_str()),
+        };
+        let part = |(at, (value, colour)): (usize, &(f64, Colour))| {
+            (name(at, *colour).to_owned(), super::colour::Paint::Of(*colour).variable(), Number(*value))
+        };
+        let parts =
+            bar.parts.iter().enumerate().filter(|(_, (value, _))| bar.parts.len() > 1 && *value > 0.0);
+        let parts = parts.map(part).collect();
+        let name = [group, bar.label.as_str()].join(" ");
+        let interval = bar.interval.map(|(low, high)| (Number(low), Number(high)));
+        let name = name.trim().to_owned();
+        BarValues { name, shown: with_ordinary_spaces(&bar.shown), parts, interval }
+    };
+    let all = groups.iter().flat_map(|group| group.bars.iter().map(move |it| (group, it)));
+    let y = BarAxisValues { quantity: axis.quantity.name(), suffix: axis.suffix };
+    let bars = all.map(|(group, it)| bar(&group.name, it)).collect();
+    let values = BarsValues { y, bars };
+    safe_in_script(&serde_json::to_string(&values).expect("numbers, strings and lists"))
+}
+
+/// The values of a plot that was drawn; `None` of bars.
 pub(super) fn json(plot: &Plot, drawn: &Drawn) -> Option<String> {
     let values = match plot {
         Plot::Bars { .. } => return None,
@@ -146,7 +196,12 @@ impl<'a> AxisValues<'a> {
             low: Number(low),
             high: Number(high),
             log,
-            marks: axis.marks.iter().map(|(position, name)| (Number(*position), name.as_str())).collect(),
+            marks: axis
+                .marks
+                .iter()
+                .chain(&axis.names)
+                .map(|(position, name)| (Number(*position), name.as_str()))
+                .collect(),
         }
     }
 }
@@ -156,18 +211,23 @@ impl<'a> SeriesValues<'a> {
         let Series { label, colour, points, .. } = series;
         let has = |of: fn(&Point) -> bool| points.iter().any(of);
         let interval = |point: &Point| point.interval.map(|(low, high)| (Number(low), Number(high)));
-        let signs = |point: &Point| point.signs.iter().map(|sign| sign.character()).collect::<String>();
+        let signs = |point: &Point| {
+            let signs: String = point.signs.iter().map(|sign| sign.character()).collect();
+            let label = if point.label.is_empty() { String::new() } else { format!("at {}", point.label) };
+            if signs.is_empty() || label.is_empty() { label + &signs } else { format!("{label} {signs}") }
+        };
         SeriesValues {
             label,
             colour: super::colour::Paint::Of(*colour).variable(),
             positions,
             values: numbers(points.iter().map(|point| point.y)),
+            scattered: series.has_no_line,
             intervals: if has(|it| it.interval.is_some()) {
                 points.iter().map(interval).collect()
             } else {
                 Vec::new()
             },
-            signs: if has(|it| !it.signs.is_empty()) {
+            signs: if has(|it| !it.signs.is_empty() || !it.label.is_empty()) {
                 points.iter().map(signs).collect()
             } else {
                 Vec::new()
@@ -231,7 +291,7 @@ mod tests {
     fn series_with_the_same_positions_share_one_list() {
         let series = |positions: &[f64]| {
             let points = positions.iter().map(|x| Point::new(*x, 1.0)).collect();
-            Series::new("", super::super::Colour::Run(0), points)
+            Series::new("", Colour::Run(0), points)
         };
         let (lists, of_series) = positions(&[series(&[1.0, 2.0]), series(&[1.5]), series(&[1.0, 2.0])]);
         assert_eq!((lists.len(), of_series), (2, vec![0, 1, 0]));

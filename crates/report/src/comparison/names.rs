@@ -37,6 +37,19 @@ pub(crate) fn of_figure(record: &ComparisonRecord, figure: ComparedFigure) -> St
     format!("{name} of {}", self::script(record, script))
 }
 
+/// The longest label that sentences have; longer ones are in the title.
+const LABEL_LEN_MAX: usize = 28;
+
+/// The labels of both sides, or A and B where the labels are too long for a sentence or do not differ.
+pub(super) fn sides(record: &ComparisonRecord) -> [String; 2] {
+    let labels = record.sides.each_ref().map(|side| escaped_line(&side.label));
+    let is_fit = |label: &String| (1..=LABEL_LEN_MAX).contains(&label.chars().count());
+    match labels[0] != labels[1] && labels.iter().all(is_fit) {
+        true => labels,
+        false => ["A", "B"].map(str::to_owned),
+    }
+}
+
 /// The name of a script of a mix; files of others may lack it.
 pub(super) fn script(record: &ComparisonRecord, script: usize) -> String {
     let name = record.method.scripts.get(script).map(|name| escaped_line(name));

@@ -1,19 +1,31 @@
 //! The notes of a comparison that follow from its figures: effects of the order, and metrics that some pairs or blocks
 //! lack. The sentences of the notes of its record are in `wording`.
 
-use results::{ComparedFigure, ComparedMetric, ComparisonNote, ComparisonRecord, MetricFinding, Percentile};
+use results::{
+    ComparedFigure, ComparedMetric, ComparisonNote, ComparisonRecord, MetricFinding, Percentile, Severity,
+};
 
 use super::{effect, names};
+use crate::document::{Block, Tone};
 use crate::figures::{TIE, percent};
 use crate::wording;
 
-/// What to know before using the figures.
-pub(super) fn notes(record: &ComparisonRecord) -> Vec<String> {
+/// What to know before using the figures: lists of warnings and of notes, if there are any.
+pub(super) fn blocks(record: &ComparisonRecord) -> Vec<Block> {
     let effects = record.findings.iter().flat_map(|finding| not_negligible(record, finding));
-    let lacking = record.findings.iter().filter_map(|finding| lacking(record, finding));
-    let of_record = record.notes.iter().filter(|note| !is_without_effect(note)).map(wording::comparison_note);
-    let of_method = wording::notes_of_method(&record.method);
-    effects.chain(lacking).chain(of_record).chain(of_method).collect()
+    let note = |text| (Severity::Note, text);
+    let lacking = record.findings.iter().filter_map(|finding| lacking(record, finding)).map(note);
+    let of_record = record.notes.iter().filter(|note| !is_without_effect(note));
+    let of_record = of_record.map(|note| (note.severity(), wording::comparison_note(note)));
+    let of_method = wording::notes_of_method(&record.method).into_iter().map(note);
+    let all: Vec<(Severity, String)> = effects.chain(lacking).chain(of_record).chain(of_method).collect();
+    let kinds = [(Severity::Caution, Tone::Caution), (Severity::Note, Tone::Quiet)];
+    let list = |(severity, tone)| {
+        let texts = all.iter().filter(|(of, _)| *of == severity).map(|(_, text)| text.clone());
+        Block::List(tone, texts.collect())
+    };
+    let is_empty = |block: &Block| matches!(block, Block::List(_, texts) if texts.is_empty());
+    kinds.into_iter().map(list).filter(|block| !is_empty(block)).collect()
 }
 
 /// Whether a note says that a setting cannot have an effect; the answer has it.
@@ -21,24 +33,26 @@ pub(super) fn is_without_effect(note: &ComparisonNote) -> bool {
     matches!(note, ComparisonNote::SettingWithoutEffect { .. })
 }
 
-fn not_negligible(record: &ComparisonRecord, finding: &MetricFinding) -> Vec<String> {
+fn not_negligible(record: &ComparisonRecord, finding: &MetricFinding) -> Vec<(Severity, String)> {
     let name = names::of_figure(record, finding.figure());
     let order = finding.order_effect.filter(|it| !it.is_negligible).map(|it| {
-        format!(
+        let text = format!(
             "The order is not negligible: {name} of the second block of a pair differs by {} from the first. Each \
              side goes first equally often, so the effect cancels out of the change.",
             effect(&it)
-        )
+        );
+        (Severity::Note, text)
     });
     let carried = finding.carry_over.filter(|it| !it.is_negligible).map(|it| {
         // In A B B A and B A A B, B follows A three times for each time that it follows itself, and A likewise.
         let off = (it.ratio.ln().abs() / 4.0).exp_m1();
-        format!(
+        let text = format!(
             "Carry-over is not negligible: {name} of a block that follows B differs by {} from one that follows A. \
              The change may be off by {}. Longer blocks (--block) reduce this error.",
             effect(&it),
             percent(off, 1.0)
-        )
+        );
+        (Severity::Caution, text)
     });
     order.into_iter().chain(carried).collect()
 }

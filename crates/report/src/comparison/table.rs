@@ -1,29 +1,32 @@
-//! The table of a comparison: a row for each metric, with a verdict for the one that decides. Metrics that too few
-//! pairs have for a finding show the figures of both sides all the same.
+//! The figures of a comparison: the forest plot of all metrics, and a table with a verdict for the one that decides.
+//! Metrics that too few pairs have for a finding show the figures of both sides all the same.
 
 use results::{
     ComparedMetric, ComparisonDecision, ComparisonRecord, DrawnAnew, MetricFinding, UnjudgedMetric,
 };
 use stats::comparison::{OBSERVATIONS_MIN, PAIRS_OF_SEQUENCE};
 
-use super::{MOST, figures, names};
+use super::{MOST, names};
 use crate::document::{Cell, Column, Table, Tone};
 use crate::figures::{TIE, percent};
+use crate::forest::{BETTER_OR_WORSE, EffectVerdict, Forest, ForestRow};
+use crate::prose::cut;
+use crate::ratios;
 
 const NOTHING: &str = "—";
+/// Characters of a side's label above its column.
+const SIDE_LEN_MAX: usize = 18;
 
 /// A row for each metric.
 pub(super) fn table(record: &ComparisonRecord) -> Table {
-    let figures = ["A", "B", "change", "95 %", "detectable"].map(Column::figures);
-    let columns = std::iter::once(Column::text("")).chain(figures).chain([Column::text("B is")]).collect();
+    let [a, b] = names::sides(record).map(|side| Column::figures(cut(&side, SIDE_LEN_MAX)));
+    let columns = vec![Column::text(""), a, b, Column::figures("detectable"), Column::text("verdict")];
     let findings = record.findings.iter().map(|finding| row(record, finding));
     let unjudged = record.unjudged.iter().map(|unjudged| row_without_verdict(record, unjudged));
     Table { columns, rows: findings.chain(unjudged).collect(), ..Table::default() }
 }
 
 fn row(record: &ComparisonRecord, finding: &MetricFinding) -> Vec<Cell> {
-    let [change, low, high] = figures(finding);
-    let interval = low.zip(high).map_or("unknown".to_owned(), |(low, high)| format!("{low} … {high}"));
     let seen = finding.smallest_difference.map_or(NOTHING.to_owned(), |it| percent(it.min(MOST), 1.0));
     let is_decisive = finding.figure() == record.method.decisive.into();
     let tone = match finding.different.filter(|_| is_decisive) {
@@ -35,11 +38,41 @@ fn row(record: &ComparisonRecord, finding: &MetricFinding) -> Vec<Cell> {
         Cell::text(names::of_figure(record, finding.figure())),
         figure(finding.metric, Some(finding.a)),
         figure(finding.metric, Some(finding.b)),
-        Cell::text(change.map_or("unknown".to_owned(), |change| format!("{change}{TIE}%"))),
-        Cell::text(interval),
         Cell::text(seen),
         Cell::text(if is_decisive { found(finding) } else { "" }).with_tone(tone),
     ]
+}
+
+/// The ratio of each metric, that which decides first.
+pub(super) fn forest(record: &ComparisonRecord) -> Forest {
+    let decisive = record.method.decisive.into();
+    let mut findings: Vec<&MetricFinding> = record.findings.iter().collect();
+    findings.sort_by_key(|finding| finding.figure() != decisive);
+    let of_finding = |finding: &&MetricFinding| {
+        let (name, interval) = (names::of_figure(record, finding.figure()), finding.low.zip(finding.high));
+        if ratios::says_nothing(interval) {
+            return ForestRow::unknown(name, format!("not measurable with {} pairs", finding.pairs));
+        }
+        let verdict = match (interval, finding.different) {
+            (None, _) => EffectVerdict::NotJudged,
+            (Some(_), Some(true)) => EffectVerdict::Better,
+            (Some(_), Some(false)) => EffectVerdict::Worse,
+            (Some(_), None) => EffectVerdict::Inconclusive,
+        };
+        ForestRow::new(name, finding.ratio, interval, verdict)
+    };
+    let unjudged = record.unjudged.iter().map(|unjudged| {
+        let name = names::of_figure(record, unjudged.figure());
+        ForestRow::unknown(name, no_verdict(record, unjudged))
+    });
+    let [a, b] = names::sides(record);
+    Forest {
+        title: "All metrics".to_owned(),
+        caption: format!("{b} ÷ {a}, logarithmic, with 95{TIE}% intervals"),
+        rows: findings.iter().map(of_finding).chain(unjudged).collect(),
+        tolerance: Some(record.method.tolerance),
+        words: BETTER_OR_WORSE,
+    }
 }
 
 /// Pairs that an interval needs.
@@ -56,17 +89,19 @@ pub(super) fn lacks_transactions(record: &ComparisonRecord, metric: ComparedMetr
     metric.percentile().is_some() && made >= pairs_needed(record)
 }
 
+fn no_verdict(record: &ComparisonRecord, unjudged: &UnjudgedMetric) -> String {
+    if lacks_transactions(record, unjudged.metric) {
+        return "no verdict: too few transactions".to_owned();
+    }
+    format!("no verdict: {} of the {} pairs needed", unjudged.pairs, pairs_needed(record))
+}
+
 /// The figures alone: a change would look like an answer.
 fn row_without_verdict(record: &ComparisonRecord, unjudged: &UnjudgedMetric) -> Vec<Cell> {
-    let UnjudgedMetric { metric, a, b, pairs, .. } = *unjudged;
-    let verdict = if lacks_transactions(record, metric) {
-        "no verdict: too few transactions".to_owned()
-    } else {
-        format!("no verdict: {pairs} of the {} pairs needed", pairs_needed(record))
-    };
-    let [change, interval, seen] = [NOTHING; 3].map(Cell::text);
+    let UnjudgedMetric { metric, a, b, .. } = *unjudged;
     let name = Cell::text(names::of_figure(record, unjudged.figure()));
-    vec![name, figure(metric, a), figure(metric, b), change, interval, seen, Cell::text(verdict)]
+    let verdict = Cell::text(no_verdict(record, unjudged));
+    vec![name, figure(metric, a), figure(metric, b), Cell::text(NOTHING), verdict]
 }
 
 fn figure(metric: ComparedMetric, value: Option<f64>) -> Cell {

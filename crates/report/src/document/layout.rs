@@ -1,8 +1,8 @@
-//! The texts of a table's cells: one unit for all latencies of a table, one for the bytes of a column, points under
-//! points. Used by all writers, so that a table has the same figures in each format.
+//! The texts of a table's cells: one unit for all latencies of a table, points under points.
+//! Used by all writers, so that a table has the same figures in each format.
 
 use super::{Cell, Column, Content, Table};
-use crate::figures::{TIE, Unit, count, decimals_for, decimals_of_rates, decimals_of_table, fixed, percent};
+use crate::figures::{TIE, Unit, count, decimals_of_rates, decimals_of_table, percent};
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
 use crate::table::points_under_points;
@@ -12,8 +12,11 @@ const DECIMALS_MAX: usize = 3;
 
 /// A table whose cells are texts.
 pub(crate) struct TableText {
+    /// The first column of a group has the group's name before its own.
     pub(crate) titles: Vec<String>,
-    /// The titles, each with its unit: for cells that stand alone.
+    /// The titles below those of the groups.
+    pub(crate) below_groups: Vec<String>,
+    /// The titles, each with its group and its unit: for cells that stand alone.
     pub(crate) labels: Vec<String>,
     /// Of each column, its cells; of figures with their points under each other.
     pub(crate) columns: Vec<Vec<String>>,
@@ -52,24 +55,37 @@ fn latency_of(cell: &Cell) -> Option<f64> {
 
 /// The table with its latencies as `format` has them.
 pub(crate) fn table_text(table: &Table, format: Option<LatencyFormat>) -> TableText {
-    let mut titles: Vec<String> = table.columns.iter().map(|column| escaped_line(&column.title)).collect();
+    let mut below_groups: Vec<String> =
+        table.columns.iter().map(|column| escaped_line(&column.title)).collect();
+    let mut labels: Vec<String> = table.columns.iter().map(label).collect();
+    let is_first = |at: usize| at == 0 || table.columns[at - 1].group != table.columns[at].group;
+    let mut titles: Vec<String> = (0..labels.len())
+        .map(|at| if is_first(at) { labels[at].clone() } else { below_groups[at].clone() })
+        .collect();
     let unit = format.map(|format| format.unit.symbol());
     let empty = Cell::default();
     let column =
         |at: usize| -> Vec<&Cell> { table.rows.iter().map(|row| row.get(at).unwrap_or(&empty)).collect() };
-    let mut labels = titles.clone();
     if let Some(unit) = unit {
         let has_latency = |at: usize| column(at).into_iter().any(|cell| latency_of(cell).is_some());
-        (0..labels.len()).filter(|at| has_latency(*at)).for_each(|at| labels[at] += &format!(", {unit}"));
+        let with_latency: Vec<usize> = (0..labels.len()).filter(|at| has_latency(*at)).collect();
+        let add_unit =
+            |titles: &mut [String]| with_latency.iter().for_each(|at| titles[*at] += &format!(", {unit}"));
+        add_unit(&mut labels);
         // Above the names of the rows, if the table is of latencies alone.
         if table.typical_us.is_empty() {
-            titles.clone_from(&labels);
+            [&mut titles, &mut below_groups].into_iter().for_each(|titles| add_unit(titles));
         } else {
-            titles[0] += &format!(", {unit}");
+            [&mut titles, &mut below_groups].into_iter().for_each(|titles| titles[0] += &format!(", {unit}"));
         }
     }
     let columns = (0..table.columns.len()).map(|at| column_text(&column(at), format)).collect();
-    TableText { titles, labels, columns }
+    TableText { titles, below_groups, labels, columns }
+}
+
+/// The title of a column behind that of its group.
+fn label(column: &Column) -> String {
+    format!("{} {}", column.group, escaped_line(&column.title)).trim_start().to_owned()
 }
 
 fn column_text(cells: &[&Cell], format: Option<LatencyFormat>) -> Vec<String> {
@@ -139,12 +155,11 @@ fn figures(quantity: Quantity, values: &[Option<f64>], format: Option<LatencyFor
             let positive = values.iter().flatten().copied().filter(|value| *value > 0.0);
             points_under_points(values, decimals_of_rates(positive.fold(f64::INFINITY, f64::min)))
         }
-        Quantity::Bytes => bytes(values),
         Quantity::Count => {
             let shown = |value: f64| if is_count(value) { whole(value) } else { quantity.shown(value) };
             values.iter().map(|value| value.map_or("-".to_owned(), shown)).collect()
         }
-        Quantity::Seconds | Quantity::Share | Quantity::Number | Quantity::Percentile => {
+        Quantity::Bytes | Quantity::Seconds | Quantity::Share | Quantity::Number | Quantity::Percentile => {
             values.iter().map(|value| value.map_or("-".to_owned(), |value| quantity.shown(value))).collect()
         }
     }
@@ -158,26 +173,6 @@ fn is_count(value: f64) -> bool {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn whole(value: f64) -> String {
     count(value.round() as u64)
-}
-
-/// In the unit of the middle one.
-fn bytes(values: &[Option<f64>]) -> Vec<String> {
-    const UNITS: [(f64, &str); 5] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")];
-    let mut known: Vec<f64> = values.iter().flatten().copied().collect();
-    known.sort_by(f64::total_cmp);
-    let middle = known.get(known.len() / 2).copied().unwrap_or(0.0);
-    let (size, unit) = *UNITS.iter().find(|(size, _)| middle >= *size).unwrap_or(&(1.0, "bytes"));
-    let in_unit: Vec<Option<f64>> = values.iter().map(|value| value.map(|value| value / size)).collect();
-    let decimals = if size > 1.0 { decimals_for(middle / size, 3) } else { 0 };
-    let shown = |value: &Option<f64>| match value {
-        None => "-".to_owned(),
-        // Nothing that is something looks like nothing.
-        Some(value) if *value > 0.0 && fixed(*value, decimals) == fixed(0.0, decimals) => {
-            Quantity::Bytes.shown(value * size)
-        }
-        Some(value) => format!("{}{TIE}{unit}", fixed(*value, decimals)),
-    };
-    in_unit.iter().map(shown).collect()
 }
 
 /// Whether a column is of words, and begins at the left.
@@ -198,13 +193,30 @@ mod tests {
     }
 
     #[test]
-    fn bytes_have_the_unit_of_the_middle_one_and_what_is_something_is_not_0() {
+    fn sizes_have_the_unit_that_the_server_gives_them() {
         let table = figures_of(Quantity::Bytes, &[0.0, 12.0, 4.5e6, 5e6, 6e6]);
         let column = table_text(&table, None).columns.remove(1);
         let shown: Vec<String> = column.iter().map(|cell| with_ordinary_spaces(cell)).collect();
-        assert_eq!(shown, ["0.00 MB", "12 bytes", "4.50 MB", "5.00 MB", "6.00 MB"]);
+        assert_eq!(shown, ["0 bytes", "12 bytes", "4395 kB", "4883 kB", "5859 kB"]);
         let column = table_text(&figures_of(Quantity::Bytes, &[0.25]), None).columns.remove(1);
         assert_eq!(with_ordinary_spaces(&column[0]), "0.250 bytes");
+    }
+
+    #[test]
+    fn columns_of_a_group_share_its_name_and_a_cell_that_stands_alone_has_it() {
+        let mut table = figures_of(Quantity::Microseconds, &[1_500.0]);
+        table.columns = vec![Column::text("name"), Column::grouped("staleness", "mean")];
+        table.columns.push(Column::grouped("staleness", "max"));
+        table.rows[0].push(Cell::figure(Quantity::Microseconds, 2_500.0));
+        let text = table_text(&table, latency_format(&table));
+        assert_eq!(text.titles, ["name", "staleness mean, ms", "max, ms"]);
+        assert_eq!(text.below_groups, ["name", "mean, ms", "max, ms"]);
+        assert_eq!(text.labels, ["name", "staleness mean, ms", "staleness max, ms"]);
+        let sections =
+            vec![Section::new("a", "", "", super::super::Audience::All, vec![Block::Table(table)])];
+        let page = crate::html(&Document { sections, ..Document::default() });
+        assert!(page.contains("<th scope=\"colgroup\" colspan=\"2\">staleness</th>"), "{page}");
+        assert!(page.contains("data-label=\"staleness max, ms\""), "{page}");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! A document as Markdown, for issues, pull requests and notes: the sections of the page without its charts. Text from
 //! users and servers is escaped, so that it stays text wherever it is pasted.
 
+use super::forest_text;
 use super::layout::{is_left, latency_format, table_text};
-use super::{Audience, Block, Document, Fact, Section, Table, Tone};
+use super::{Audience, Block, Document, Fact, KeyFigure, Section, Table, Tone};
 use crate::figures::with_ordinary_spaces;
 
 /// The document; ends with a line end.
@@ -10,7 +11,8 @@ pub fn markdown(document: &Document) -> String {
     let Document { banners, title, subtitle, sections } = document;
     let title = escaped([title.as_str(), subtitle.as_str()].join(" ").trim_end());
     let mut out = format!("# {title}\n\n");
-    out += &banners.iter().map(|it| format!("> **{}**\n\n", escaped(&it.text))).collect::<String>();
+    let banners = banners.iter().filter(|it| it.audience != Audience::Terminal);
+    out += &banners.map(|it| format!("> **{}**\n\n", escaped(&it.text))).collect::<String>();
     let shown = sections.iter().filter(|it| matches!(it.audience, Audience::All | Audience::Documents));
     for Section { title, blocks, .. } in shown {
         let content: String = blocks.iter().map(block).collect();
@@ -39,10 +41,18 @@ fn block(block: &Block) -> String {
             let first = format!("**{} {unit}** {}", escaped(figure), escaped(below));
             format!("{}\n\n{}", first.trim_end(), facts(beside))
         }
-        Block::Facts(list) | Block::Tiles(list) => facts(list),
+        Block::Answer(_, text) => format!("**{}**\n\n", escaped(text)),
+        Block::Figures(figures, beneath) => {
+            let fact = |it: &KeyFigure| Fact::new(it.label, format!("{} {}", it.value, it.note).trim_end());
+            facts(&figures.iter().map(fact).collect::<Vec<_>>()) + &format!("{}\n\n", escaped(beneath))
+        }
+        Block::Facts(list) => facts(list),
         Block::Table(it) => table(it),
         Block::List(Tone::Caution, items) => {
             items.iter().map(|item| format!("> **Warning:** {}\n\n", escaped(item))).collect()
+        }
+        Block::List(Tone::Quiet, items) => {
+            items.iter().map(|item| format!("> **Note:** {}\n\n", escaped(item))).collect()
         }
         Block::List(_, items) => {
             let lines: String = items.iter().map(|item| format!("- {}\n", escaped(item))).collect();
@@ -51,6 +61,7 @@ fn block(block: &Block) -> String {
         Block::Code(text) => code_block(&results::escaped(text), "sh") + "\n",
         Block::Preformatted(text) => code_block(&results::escaped(text), "text") + "\n",
         Block::Columns(columns) => columns.iter().flatten().map(self::block).collect(),
+        Block::Forest(it) => table(&forest_text::table(it)),
         Block::Folded { .. } | Block::Chart(_) => String::new(),
     }
 }

@@ -2,6 +2,7 @@
 //! side by side, an experiment, a comparison or a calibration; the writers for the terminal, HTML, Markdown, SVG and PNG
 //! render it, and add nothing. Numbers stay numbers until a writer needs their text.
 
+mod forest_text;
 mod layout;
 mod markdown;
 mod text;
@@ -13,6 +14,7 @@ pub use text::text;
 use results::Annotation;
 
 use crate::chart::Chart;
+use crate::forest::Forest;
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
 
@@ -34,6 +36,8 @@ pub(crate) struct Banner {
     /// `Good`, `Bad`, or `Caution` for an answer that is open.
     pub(crate) tone: Tone,
     pub(crate) text: String,
+    /// Only the terminal shows what the answer of the page says already.
+    pub(crate) audience: Audience,
 }
 
 /// A part of a report.
@@ -77,9 +81,11 @@ pub(crate) enum Block {
         below: String,
         beside: Vec<Fact>,
     },
+    /// The answer of the report in one short sentence.
+    Answer(Tone, String),
+    /// The first figures, each of the size that its precision allows, and a line beneath them.
+    Figures(Vec<KeyFigure>, String),
     Facts(Vec<Fact>),
-    /// Facts as small boxes, each of a label and a figure.
-    Tiles(Vec<Fact>),
     Table(Table),
     /// Sentences of equal rank, such as warnings.
     List(Tone, Vec<String>),
@@ -98,11 +104,17 @@ pub(crate) enum Block {
     /// Blocks beside each other, where there is room.
     Columns(Vec<Vec<Block>>),
     Chart(Box<Chart>),
+    /// Effects as ratios: a chart on the page, characters on the terminal, a table in Markdown.
+    Forest(Box<Forest>),
 }
 
 impl Block {
     pub(crate) fn chart(chart: Chart) -> Block {
         Block::Chart(Box::new(chart))
+    }
+
+    pub(crate) fn forest(forest: Forest) -> Block {
+        Block::Forest(Box::new(forest))
     }
 
     /// Closed at first, and without a link to it.
@@ -130,6 +142,18 @@ pub(crate) enum Tone {
     Caution,
 }
 
+/// One of the first figures of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyFigure {
+    /// Such as `p99`.
+    pub(crate) label: &'static str,
+    pub(crate) value: String,
+    /// A less prominent line below it: its interval. May be empty.
+    pub(crate) note: String,
+    /// Whether it stands out from the others; never if its interval is wide.
+    pub(crate) is_large: bool,
+}
+
 /// A label and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fact {
@@ -152,6 +176,8 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) title: String,
+    /// The heading above this column and its neighbours with the same one; empty without one.
+    pub(crate) group: &'static str,
     /// Words are aligned to the left, figures to the right.
     pub(crate) is_text: bool,
 }
@@ -192,7 +218,12 @@ pub(crate) enum Content {
 
 impl Banner {
     pub(crate) fn new(tone: Tone, text: impl Into<String>) -> Banner {
-        Banner { tone, text: text.into() }
+        Banner { tone, text: text.into(), audience: Audience::All }
+    }
+
+    #[must_use]
+    pub(crate) fn for_terminal(self) -> Banner {
+        Banner { audience: Audience::Terminal, ..self }
     }
 }
 
@@ -254,11 +285,16 @@ impl Table {
 
 impl Column {
     pub(crate) fn text(title: impl Into<String>) -> Column {
-        Column { title: title.into(), is_text: true }
+        Column { title: title.into(), is_text: true, ..Column::default() }
     }
 
     pub(crate) fn figures(title: impl Into<String>) -> Column {
-        Column { title: title.into(), is_text: false }
+        Column { title: title.into(), ..Column::default() }
+    }
+
+    /// A column of figures below a heading that it shares with its neighbours.
+    pub(crate) fn grouped(group: &'static str, title: impl Into<String>) -> Column {
+        Column { group, ..Column::figures(title) }
     }
 }
 

@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 
 use results::escaped;
 
+use super::forest_text;
 use super::layout::{LatencyFormat, is_left, latency_format, table_text};
-use super::{Audience, Banner, Block, Document, Fact, Section, Table, Tone};
+use super::{Audience, Banner, Block, Document, Fact, KeyFigure, Section, Table, Tone};
 use crate::TextStyle;
 use crate::figures::with_ordinary_spaces;
 use crate::prose::{Emphasis, cut, emphasise, wrap};
@@ -26,7 +27,7 @@ const GAP: usize = 2;
 pub fn text(document: &Document, style: &TextStyle) -> String {
     let Document { banners, title, subtitle, sections } = document;
     let mut out = String::new();
-    for Banner { tone, text } in banners {
+    for Banner { tone, text, .. } in banners {
         let lines = wrap(&escaped(text), 0, 0, style.width);
         let emphasised = match tone {
             Tone::Plain | Tone::Quiet => lines,
@@ -67,13 +68,20 @@ fn block(block: &Block, style: &TextStyle) -> String {
             let first = format!("{figure} {unit} {below}");
             paragraph(Tone::Strong, first.trim_end(), INDENT, style) + &facts(beside, style)
         }
-        Block::Facts(list) | Block::Tiles(list) => facts(list, style),
+        Block::Answer(tone, text) => paragraph(*tone, text, INDENT, style),
+        Block::Figures(figures, beneath) => {
+            let fact = |it: &KeyFigure| Fact::new(it.label, format!("{} {}", it.value, it.note).trim_end());
+            facts(&figures.iter().map(fact).collect::<Vec<_>>(), style)
+                + &paragraph(Tone::Quiet, beneath, INDENT, style)
+        }
+        Block::Facts(list) => facts(list, style),
         Block::Table(it) => table(it, style),
         Block::List(tone, items) => items.iter().map(|item| list_item(*tone, item, style)).collect(),
         Block::Code(text) | Block::Preformatted(text) => {
             text.lines().map(|line| format!("{}{}\n", " ".repeat(INDENT), escaped(line).trim_end())).collect()
         }
         Block::Columns(columns) => columns.iter().flatten().map(|it| self::block(it, style)).collect(),
+        Block::Forest(it) => forest_text::forest(it, INDENT, style),
         Block::Folded { .. } | Block::Chart(_) => String::new(),
     }
 }

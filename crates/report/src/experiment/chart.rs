@@ -74,4 +74,6 @@ pub(crate) struct Curve {
     pub(crate) cell: usize,
     /// Seconds, and succeeded transactions per second.
     pub(crate) points: Vec<(f64, f64)>,
+    /// When faults and other actions began and ended, with their text.
+    pub(crate) actions: Vec<(f64, Option<f64>, String)>,
 }

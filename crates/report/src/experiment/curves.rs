@@ -11,6 +11,8 @@ use crate::prose::enumerate;
 
 /// Lines that a reader can tell apart.
 const CURVES_MAX: usize = 8;
+/// Fewer points show no course.
+const POINTS_MIN: usize = 10;
 /// Points of a line.
 const POINTS_MAX: usize = 300;
 
@@ -34,8 +36,12 @@ impl Overview {
     /// Adds the throughput over time of one of these runs.
     pub fn add_curve(&mut self, of: CurveOfRun, record: &Record) {
         let points = points(&record.intervals);
-        if points.len() > 1 {
-            self.curves.push(Curve { cell: of.cell, points });
+        if points.len() >= POINTS_MIN {
+            let actions = record.summary.actions.iter();
+            let actions = actions
+                .filter_map(|it| Some((it.begin_s?, it.end_s, crate::run::action_detail(&it.action.work))))
+                .collect();
+            self.curves.push(Curve { cell: of.cell, points, actions });
         }
     }
 

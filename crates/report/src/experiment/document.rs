@@ -2,10 +2,8 @@
 //! a format; the charts come from `drawn`, the sentences from `said`.
 
 use results::StoredRun;
-use stats::Change;
 
 use super::cells::{Standing, Trial};
-use super::effects::LevelEffect;
 use super::metric::Metric;
 use super::overview::{Contrast, Overview};
 use super::repeats::{Ratio, Repeated, figure};
@@ -13,9 +11,9 @@ use super::said::{
     IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, difference, is_base, limits_in_words,
     ratio, signs, top_waits,
 };
-use super::{Quantity, actions, drawn, goals, outages, query_sets};
+use super::{Quantity, actions, drawn, effect_forest, goals, load_curve, outages, query_sets};
 use crate::document::{
-    Audience, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,
+    Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,
 };
 use crate::prose::{cut, escaped_line};
 use crate::queries::ROWS_MAX;
@@ -27,8 +25,6 @@ const LOST_SHOWN_MAX: usize = 20;
 const WAITS_SHOWN_MAX: usize = 2;
 /// Interactions in a list.
 const INTERACTIONS_SHOWN_MAX: usize = 6;
-/// The longest name of a level.
-const LEVEL_LEN_MAX: usize = 24;
 /// The longest name of a combination.
 const LABEL_LEN_MAX: usize = 48;
 
@@ -36,15 +32,16 @@ const LABEL_LEN_MAX: usize = 48;
 pub fn document(overview: &Overview) -> Document {
     let sections = [
         Section::new("answer", "", "", Audience::All, answer(overview)),
+        Section::new("faults", "", "", Audience::Page, outages::multiples(overview)),
         Section::annotation(&overview.annotation),
         Section::new("summary", "", "", Audience::Terminal, standing(overview)),
         Section::new("top", "", "", Audience::Documents, headline(overview)),
-        Section::new("about", "About this experiment", "", Audience::Documents, about(overview)),
+        Section::new("results", "Results", "Results", Audience::All, results(overview)),
         Section::new("warnings", "Warnings", "Warnings", Audience::Documents, warnings(overview)),
         Section::new("lost", "Trials without figures", "", Audience::Documents, lost(overview, usize::MAX)),
         Section::new("charts", "Charts", "Charts", Audience::Page, drawn::charts(overview)),
         Section::new("effects", "Effects", "Effects", Audience::All, effects(overview)),
-        Section::new("results", "Results", "Results", Audience::All, results(overview)),
+        Section::new("about", "About this experiment", "", Audience::Documents, about(overview)),
         Section::new("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
         Section::new("actions", "Actions", "Actions", Audience::All, actions::blocks(overview)),
         Section::new("outages", "Outages", "Outages", Audience::All, outages::blocks(overview)),
@@ -84,7 +81,7 @@ pub fn document(overview: &Overview) -> Document {
     Document {
         title: overview.title.clone(),
         subtitle: format!("({}, {})", overview.name, overview.profile),
-        banners: query_sets::banners(overview).into_iter().chain(goals::banner(overview)).collect(),
+        banners: banners(overview),
         sections: with_contents(sections),
     }
 }
@@ -106,51 +103,42 @@ fn headline(overview: &Overview) -> Vec<Block> {
     blocks
 }
 
-/// The effects of the factors, in one sentence.
-fn answer(overview: &Overview) -> Vec<Block> {
-    let main = overview.effects.first();
-    main.map(|effects| Block::Paragraph(Tone::Strong, wording::effects_answer(overview, effects)))
-        .into_iter()
-        .collect()
+/// Where rates have goals, the answer is the highest that met them, and each goal is below.
+fn banners(overview: &Overview) -> Vec<Banner> {
+    let of_goals = goals::highest_rate(overview).or_else(|| goals::banner(overview));
+    query_sets::banners(overview).into_iter().chain(of_goals).collect()
 }
 
-/// The effects of the levels on each figure, by size, and the interactions.
-fn effects(overview: &Overview) -> Vec<Block> {
+/// The times without a write, if connections were lost; otherwise the largest effect in one sentence, and the effects on the
+/// main figure as a picture.
+fn answer(overview: &Overview) -> Vec<Block> {
+    if let Some(outages) = outages::answer(overview) {
+        return vec![Block::Paragraph(Tone::Strong, outages)];
+    }
     let Some(main) = overview.effects.first() else { return Vec::new() };
-    // The ratios to the base say the same of a single factor.
-    if main.factors().len() < 2 || main.is_of_one_repeat() {
+    let curve = load_curve::chart(overview).map(Block::chart);
+    let sentence = Block::Paragraph(Tone::Strong, wording::effects_answer(overview, main));
+    let forest = effect_forest::forest(overview, main).map(Block::forest);
+    // A ratio between rates is what the user asked for: the curve comes first.
+    let pictures = match goals::highest_rate(overview).is_some() {
+        true => curve.into_iter().chain(forest),
+        false => forest.into_iter().chain(curve),
+    };
+    std::iter::once(sentence).chain(pictures).collect()
+}
+
+/// The effects on the other figures, those that depend on another factor, and the interactions.
+fn effects(overview: &Overview) -> Vec<Block> {
+    let Some((main, others)) = overview.effects.split_first() else { return Vec::new() };
+    if main.is_of_one_repeat() {
         return Vec::new();
     }
-    let metrics = || overview.effects.iter().map(|effects| overview.title_of(effects.metric));
-    let mut columns = vec![Column::text("factor"), Column::text("level"), Column::text("base")];
-    columns.extend(metrics().map(Column::figures));
-    let row = |effect: &LevelEffect| {
-        let Change { factor, level } = effect.change;
-        let of = |level: usize| {
-            Cell::text(cut(&escaped_line(&overview.factors[factor].levels[level]), LEVEL_LEN_MAX))
-        };
-        let name = wording::factor_name(&overview.factors[factor].name);
-        let mut row = vec![Cell::text(cut(&name, LABEL_LEN_MAX)), of(level), of(main.base[factor])];
-        row.extend(overview.effects.iter().map(|effects| {
-            let same = effects.levels.iter().find(|it| it.change == effect.change);
-            let ratio = same.and_then(|it| it.ratio).filter(|it| it.interval.is_some());
-            ratio.map_or_else(
-                || Cell::text("—"),
-                |it| {
-                    Cell::text(wording::effect(&it)).with_note(
-                        wording::effect_range(&it).map_or(String::new(), |range| format!("({range})")),
-                    )
-                },
-            )
-        }));
-        row
-    };
-    let rows = main.levels.iter().map(row).collect();
-    let table = Table { columns, rows, optional_columns: overview.effects.len() - 1, ..Table::default() };
-    let mut blocks = vec![Block::Table(table)];
-    let found = (0..main.interactions.len().min(INTERACTIONS_SHOWN_MAX))
-        .map(|number| format!("{}.", wording::interaction(overview, main, number)))
-        .collect::<Vec<_>>();
+    let forests = others.iter().filter_map(|effects| effect_forest::forest(overview, effects));
+    let mut blocks: Vec<Block> = forests.map(Block::forest).collect();
+    let details = wording::effects_details(overview, main);
+    let interactions = (0..main.interactions.len().min(INTERACTIONS_SHOWN_MAX))
+        .map(|number| format!("{}.", wording::interaction(overview, main, number)));
+    let found: Vec<String> = details.into_iter().chain(interactions).collect();
     if !found.is_empty() {
         blocks.push(Block::List(Tone::Plain, found));
     }
@@ -284,7 +272,9 @@ fn results(overview: &Overview) -> Vec<Block> {
         let bound = if is_duration { query_sets::bound(overview, cell) } else { None };
         bound.unwrap_or_else(|| figure(overview.cells[cell].figure(main), main.quantity(), true))
     });
-    if overview.has_ratios() {
+    // A ratio of rates is what the user asked for.
+    let has_ratios = overview.has_ratios() && !overview.has_rate();
+    if has_ratios {
         table.figures(RATIO_TO_BASE, |&cell| {
             let bound = if is_duration { query_sets::bound_ratio(overview, cell) } else { None };
             let if_none = if is_base(overview, cell) { "base" } else { "—" };
@@ -296,16 +286,17 @@ fn results(overview: &Overview) -> Vec<Block> {
             ratio_cell(overview.ratio_to_first_host(cell, main), "—")
         });
     }
-    if overview.has_previous() {
+    if overview.has_previous() && !overview.has_rate() {
         table.figures(RATIO_TO_PREVIOUS, |&cell| ratio_cell(overview.ratio_to_previous(cell, main), "—"));
     }
-    let ratios = usize::from(overview.has_ratios()) + usize::from(overview.host_factor.is_some());
+    let ratios = usize::from(has_ratios) + usize::from(overview.host_factor.is_some());
     let needed = table.table.columns.len().min(3 + ratios);
     for metric in of_results(overview).into_iter().filter(|metric| !is_time(overview, *metric)) {
         add_metric(&mut table, overview, metric, overview.is_drawn(metric));
     }
     table.table.optional_columns = table.table.columns.len().saturating_sub(needed);
-    let sentences = [Some(overview.ratios_in_words()), overview.intervals_in_words(), overview.marks_told()];
+    let ratios_in_words = (!overview.has_rate()).then(|| overview.ratios_in_words());
+    let sentences = [ratios_in_words, overview.intervals_in_words(), overview.marks_told()];
     let sentences = sentences.into_iter().flatten().chain(overview.left_out());
     std::iter::once(Block::Table(table.table)).chain(quiet(sentences)).collect()
 }
@@ -481,9 +472,11 @@ fn outcome(trial: &Trial) -> String {
 }
 
 fn waits(overview: &Overview, cell: usize) -> Vec<Block> {
-    let table = crate::run::waits_table(&overview.cells[cell].waits);
-    let heading = || Block::Heading("Wait events and CPU of the backends".to_owned());
-    table.map_or_else(Vec::new, |table| vec![heading(), table])
+    let mut blocks = crate::run::waits_table(&overview.cells[cell].waits);
+    if !blocks.is_empty() {
+        blocks.insert(0, Block::Heading("Wait events and CPU of the backends".to_owned()));
+    }
+    blocks
 }
 
 /// Of the first complete trial: they are estimates, and hardly differ between repeats.

@@ -69,7 +69,7 @@ fn lines(overview: &Overview, chart: &CellChart, positions: &[f64], panel: &Pane
     let point = |point: &CellPoint| {
         let figure = overview.cells[point.cell].figure(chart.metric)?;
         let (x, signs) = (positions[point.level], point.marks.into());
-        Some(Point { x, y: figure.mean, interval: figure.interval, signs })
+        Some(Point { interval: figure.interval, signs, ..Point::new(x, figure.mean) })
     };
     let series = |line: &Line| {
         let mut points: Vec<Point> = line.points.iter().filter_map(point).collect();

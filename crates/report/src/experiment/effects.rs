@@ -146,22 +146,6 @@ impl Effects {
             (!others.is_empty()).then_some(OtherInteractions { count: others.len(), undecided, range });
     }
 
-    /// The factors in the order of their largest effect.
-    pub(crate) fn factors(&self) -> Vec<usize> {
-        let mut factors = Vec::new();
-        for effect in &self.levels {
-            if !factors.contains(&effect.change.factor) {
-                factors.push(effect.change.factor);
-            }
-        }
-        factors
-    }
-
-    /// The effects of a factor's levels, in order of size.
-    pub(crate) fn of_factor(&self, factor: usize) -> impl Iterator<Item = &LevelEffect> {
-        self.levels.iter().filter(move |effect| effect.change.factor == factor)
-    }
-
     /// Whether effects have no interval, because there is a single repeat. No effect is told then.
     pub(crate) fn is_of_one_repeat(&self) -> bool {
         let ratios = || self.levels.iter().filter_map(|effect| effect.ratio);

@@ -4,7 +4,8 @@
 use stats::goals::{GoalResult, GoalSide, GoalVerdict};
 
 use super::Overview;
-use crate::document::{Banner, Block};
+use crate::document::{Banner, Block, Tone};
+use crate::figures::as_asked;
 use crate::goals::{table, tone};
 use crate::prose::escaped_line;
 use crate::wording::{self, Measurement};
@@ -31,6 +32,72 @@ pub(super) fn banner(overview: &Overview) -> Option<Banner> {
     };
     let clauses: Vec<String> = order.into_iter().filter_map(clause).collect();
     Some(Banner::new(tone(worst), format!("GOALS {}", clauses.join(" "))))
+}
+
+/// The factor of rates, if the experiment varies it and its levels are numbers.
+fn rate_factor(overview: &Overview) -> Option<(usize, Vec<f64>)> {
+    let is_rate = |name: &str| name == "rate" || name.ends_with(".rate");
+    let factor =
+        overview.factors.iter().position(|factor| is_rate(&factor.name) && factor.levels.len() > 1)?;
+    let rate = |level: &String| level.parse::<f64>().ok().filter(|rate| *rate > 0.0);
+    let rates = overview.factors[factor].levels.iter().map(rate).collect::<Option<Vec<f64>>>()?;
+    Some((factor, rates))
+}
+
+/// Combinations of the other factors that the sentence about the highest rate names.
+const RATES_NAMED_MAX: usize = 3;
+
+/// `The highest rate that met the goals is 2,000 per second; 8,000 missed them.` `None` unless rates vary and have goals.
+pub(super) fn highest_rate(overview: &Overview) -> Option<Banner> {
+    let (factor, rates) = rate_factor(overview)?;
+    // The levels of the other factors, and each rate with its verdict.
+    let mut groups: Vec<(String, Vec<(f64, GoalVerdict)>)> = Vec::new();
+    for (number, cell) in overview.cells.iter().enumerate() {
+        let (Some(level), Some((verdict, _))) = (cell.levels[factor], of_cell(overview, number)) else {
+            continue;
+        };
+        let others = overview.levels(number).enumerate().filter(|(at, _)| *at != factor);
+        let others: Vec<&str> = others.map(|(_, (_, level))| level).collect();
+        let name = escaped_line(&others.join(", "));
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, of_rates)) => of_rates.push((rates[level], verdict)),
+            None => groups.push((name, vec![(rates[level], verdict)])),
+        }
+    }
+    let highest = |of_rates: &[(f64, GoalVerdict)]| {
+        let met = of_rates.iter().filter(|(_, verdict)| *verdict == GoalVerdict::Met);
+        met.map(|(rate, _)| *rate)
+            .fold(None, |most: Option<f64>, rate| Some(most.map_or(rate, |it| it.max(rate))))
+    };
+    let tone = if groups.iter().all(|(_, it)| highest(it).is_some()) { Tone::Good } else { Tone::Bad };
+    let sentence = match groups.as_slice() {
+        [] => return None,
+        [(_, only)] => match highest(only) {
+            None => "No rate met the goals.".to_owned(),
+            Some(rate) => {
+                let above = only.iter().filter(|(it, _)| *it > rate).map(|(it, verdict)| (*it, *verdict));
+                let next = above.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(next, verdict)| {
+                    let verdict = match verdict {
+                        GoalVerdict::Met | GoalVerdict::Missed => "missed them",
+                        GoalVerdict::Undecided => "is undecided",
+                    };
+                    format!("; {} {verdict}", as_asked(next))
+                });
+                let next = next.unwrap_or_else(|| "; no higher one was tried".to_owned());
+                format!("The highest rate that met the goals is {} per second{next}.", as_asked(rate))
+            }
+        },
+        several => {
+            let rate = |of_rates| highest(of_rates).map_or("none".to_owned(), as_asked);
+            let named =
+                several.iter().take(RATES_NAMED_MAX).map(|(name, it)| format!("{} with {name}", rate(it)));
+            let more = several.len().saturating_sub(RATES_NAMED_MAX);
+            let more = (more > 0).then(|| format!("{more} more below"));
+            let named: Vec<String> = named.chain(more).collect();
+            format!("The highest rates per second that met the goals: {}.", named.join(", "))
+        }
+    };
+    Some(Banner::new(tone, sentence))
 }
 
 /// The goals of each combination.

@@ -41,6 +41,10 @@ mod effects;
 
 mod effect_estimates;
 
+mod effect_forest;
+
+mod load_curve;
+
 mod said;
 
 mod document;

@@ -9,13 +9,14 @@ use super::overview::Overview;
 use super::repeats::{self, Repeated};
 use super::steps::{self, StepFigures};
 use crate::document::{Banner, Block, Cell, Column, Table, Tone};
-use crate::figures::{TIE, counted, factor};
+use crate::figures::{TIE, counted};
 use crate::metrics::Quantity;
 use crate::prose::{cut, enumerate, escaped_line, sentence};
 use crate::queries::{
     Certainty, QueryFigures, QueryRatio, ROWS_MAX, Verdict, answer_difference, answers_in_short, class_of,
     named, ratio_chart, ratio_text,
 };
+use crate::ratios;
 
 /// Combinations beside each other in a table.
 const CELLS_MAX: usize = 6;
@@ -196,7 +197,7 @@ pub(super) fn ratio_charts(overview: &Overview) -> Vec<Block> {
             .iter()
             .filter_map(|step| Some((step.name.clone(), query_ratio(overview, number, step)?)));
         let chart = ratio_chart(&of, &base, ratios.collect())?;
-        Some((format!("{of} ÷ {base}"), Block::chart(chart)))
+        Some((format!("{of} ÷ {base}"), chart))
     };
     let charts = overview.cells.iter().enumerate().filter_map(chart);
     let block = |(number, (title, chart)): (usize, (String, Block))| match number {
@@ -284,7 +285,7 @@ fn classes(overview: &Overview, cells: &[usize], mut columns: Vec<Column>, names
     let row = |class: &&str| {
         let queries = names.iter().filter(|name| class_of(name) == *class).count();
         let figures = cells.iter().map(|cell| {
-            let note = ratio(*cell, class).map_or(String::new(), |ratio| format!("×{TIE}{}", factor(ratio)));
+            let note = ratio(*cell, class).map_or(String::new(), |ratio| ratios::value(ratio, None));
             Cell::figure(Quantity::Microseconds, sum(*cell, class)).with_note(note)
         });
         [Cell::text(*class), Cell::figure(Quantity::Count, queries as f64)]

@@ -6,8 +6,9 @@ use super::overview::{Base, Overview};
 use super::repeats::{Ratio, Repeated, Subtraction};
 use super::steps::StepFigures;
 use super::{Marks, Metric, Quantity};
-use crate::figures::{TIE, counted, factor, percent, plus_minus};
+use crate::figures::{TIE, counted, percent, plus_minus};
 use crate::prose::enumerate;
+use crate::ratios;
 use crate::wording::wait_name;
 
 /// Sign, words, and whether a cell has it.
@@ -46,14 +47,18 @@ pub(crate) fn interval(figure: &Repeated) -> String {
     }
 }
 
-/// `× 1.042`, `× 63.1`.
+/// `×1.042`, `×63.1`; one of which the interval says nothing is not told.
 pub(crate) fn ratio(ratio: &Ratio) -> String {
-    format!("×{TIE}{}", factor(ratio.value))
+    match ratios::says_nothing(ratio.interval) {
+        true => "not measurable".to_owned(),
+        false => ratios::value(ratio.value, ratio.interval),
+    }
 }
 
 /// `(0.98 … 1.11)`, or nothing.
 pub(crate) fn bounds(ratio: &Ratio) -> String {
-    ratio.interval.map_or(String::new(), |(low, high)| format!("({} … {})", factor(low), factor(high)))
+    let interval = ratio.interval.filter(|interval| !ratios::says_nothing(Some(*interval)));
+    ratios::range(ratio.value, interval).map_or(String::new(), |range| format!("({range})"))
 }
 
 /// `117 µs` and `(88.1 µs … 147 µs)`, or nothing.

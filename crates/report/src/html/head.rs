@@ -14,7 +14,7 @@ const THEME: &str = include_str!("../../assets/theme.js");
 pub(super) fn head(page: &mut Markup, title: &str) {
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
-        hash(STYLE),
+        hash(&compact(STYLE)),
         hash(&script())
     );
     page.raw("<head>\n<meta charset=\"utf-8\">\n");
@@ -24,7 +24,7 @@ pub(super) fn head(page: &mut Markup, title: &str) {
     page.raw("<link rel=\"icon\" href=\"data:,\">\n");
     page.leaf("title", &[], &format!("{title} · pgmeter"));
     page.raw("\n<style>");
-    page.made_safe(STYLE);
+    page.made_safe(&compact(STYLE));
     page.raw("</style>\n</head>\n");
 }
 
@@ -36,7 +36,13 @@ pub(super) fn scripts(page: &mut Markup) {
 }
 
 fn script() -> String {
-    format!("(() => {{\n\"use strict\";\n{}{THEME}}})();\n", crate::chart::SCRIPT)
+    compact(&format!("(() => {{\n\"use strict\";\n{}{THEME}}})();\n", crate::chart::SCRIPT))
+}
+
+/// Without indentation, empty lines and lines that are a comment: a page stays small.
+fn compact(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// As a policy names a script or a style (Content Security Policy Level 3, §2.3.1, hash-source).

@@ -4,11 +4,16 @@
 mod head;
 mod markup;
 
+use crate::chart::Chart;
 use crate::document::{
-    Audience, Banner, Block, Cell, Column, Content, Document, Fact, Section, Table, Tone, latency_format,
-    table_text,
+    Audience, Banner, Block, Cell, Column, Content, Document, Fact, KeyFigure, Section, Table, Tone,
+    latency_format, table_text,
 };
+use crate::prose::first_sentence;
 use markup::Markup;
+
+/// A table with more columns scrolls by itself, so that the page does not.
+const COLUMNS_MAX: usize = 16;
 
 /// The page; ends with a line end.
 pub fn html(document: &Document) -> String {
@@ -30,17 +35,31 @@ pub fn html(document: &Document) -> String {
     });
     page.raw("\n<main id=\"main\" tabindex=\"-1\">\n");
     let mut body = Body { page: &mut page, charts: 0 };
-    body.page.element("h1", &[("id", "title")], |page| {
+    // A page that has an answer begins with it.
+    let is_answer = |it: &Section| matches!(it.blocks.first(), Some(Block::Answer(..)));
+    let (first, others) = match shown.split_first() {
+        Some((first, others)) if is_answer(first) => (Some(*first), others),
+        _ => (None, &shown[..]),
+    };
+    let attributes = [("id", "title"), ("class", "titled")];
+    let attributes = if first.is_some() { &attributes[..] } else { &attributes[..1] };
+    body.page.element("h1", attributes, |page| {
         page.text(title);
         if !subtitle.is_empty() {
             page.leaf("span", &[("class", "on")], &format!(" {subtitle}"));
         }
     });
-    for Banner { tone, text } in banners {
-        let class = format!("verdict {}", tone_class(*tone));
+    if let Some(Block::Answer(tone, text)) = first.and_then(|section| section.blocks.first()) {
+        let class = format!("answer {}", tone_class(*tone));
         body.page.leaf("p", &[("class", class.trim_end())], text);
     }
-    shown.iter().for_each(|it| body.section(it));
+    for Banner { tone, text, .. } in banners.iter().filter(|it| it.audience != Audience::Terminal) {
+        line(body.page, *tone, "", text);
+    }
+    if let Some(section) = first {
+        body.section(section, &section.blocks[1..]);
+    }
+    others.iter().for_each(|it| body.section(it, &it.blocks));
     page.raw("</main>\n");
     page.element("footer", &[], |page| {
         page.text("Made by pgmeter ");
@@ -60,7 +79,7 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    fn section(&mut self, Section { id, title, blocks, .. }: &Section) {
+    fn section(&mut self, Section { id, title, .. }: &Section, blocks: &[Block]) {
         let is_warnings = matches!(blocks.first(), Some(Block::List(Tone::Caution, _)));
         let class = match (is_warnings, title.is_empty()) {
             (true, _) => "warnings",
@@ -68,12 +87,26 @@ impl Body<'_> {
             (false, false) => "part",
         };
         self.inside("section", &[("id", id), ("class", class)], |body| {
-            if !title.is_empty() {
+            // The line of the warnings says what they are.
+            if !title.is_empty() && !is_warnings {
                 body.page.leaf("h2", &[], title);
             }
-            blocks.iter().for_each(|it| body.block(it));
+            body.blocks(blocks);
         });
         self.page.raw("\n");
+    }
+
+    /// Neighbouring charts stand abreast where there is room.
+    fn blocks(&mut self, blocks: &[Block]) {
+        for blocks in blocks.chunk_by(|one, other| is_drawing(one) && is_drawing(other)) {
+            if blocks.len() > 1 {
+                self.inside("div", &[("class", "charts")], |body| {
+                    blocks.iter().for_each(|it| body.block(it));
+                });
+            } else {
+                blocks.iter().for_each(|it| self.block(it));
+            }
+        }
     }
 
     fn inside(
@@ -94,17 +127,17 @@ impl Body<'_> {
         match block {
             Block::Heading(text) => self.page.leaf("h3", &[], text),
             Block::Paragraph(tone, text) => self.page.leaf("p", &[("class", paragraph_class(*tone))], text),
-            Block::Banner(tone, strong, text) => {
-                let class = format!("verdict {}", tone_class(*tone));
-                self.page.element("p", &[("class", class.trim_end())], |page| {
-                    page.leaf("strong", &[], strong);
-                    page.text(" ");
-                    page.text(text);
-                });
+            Block::Banner(tone, strong, text) => line(self.page, *tone, strong, text),
+            Block::Answer(tone, text) => {
+                let class = format!("answer {}", tone_class(*tone));
+                self.page.leaf("p", &[("class", class.trim_end())], text);
             }
+            Block::Figures(figures, beneath) => key_figures(self.page, figures, beneath),
             Block::Headline { figure, unit, below, beside } => self.headline(figure, unit, below, beside),
             Block::Facts(list) => facts(self.page, list, "facts"),
-            Block::Tiles(list) => facts(self.page, list, "tiles"),
+            Block::Table(it) if it.columns.len() > COLUMNS_MAX => {
+                self.page.element("div", &[("class", "sideways"), ("tabindex", "0")], |page| table(page, it));
+            }
             Block::Table(it) => table(self.page, it),
             Block::List(tone, items) => {
                 let list = |page: &mut Markup| {
@@ -115,7 +148,11 @@ impl Body<'_> {
                         page.leaf("summary", &[], "Notes");
                         list(page);
                     }),
-                    Tone::Plain | Tone::Strong | Tone::Good | Tone::Bad | Tone::Caution => list(self.page),
+                    Tone::Caution => self.page.element("details", &[], |page| {
+                        page.element("summary", &[], |page| warnings_in_short(page, items));
+                        list(page);
+                    }),
+                    Tone::Plain | Tone::Strong | Tone::Good | Tone::Bad => list(self.page),
                 }
             }
             Block::Code(text) => {
@@ -132,20 +169,24 @@ impl Body<'_> {
                 attributes.extend(is_open.then_some(("open", "")));
                 self.inside("details", &attributes, |body| {
                     body.page.leaf("summary", &[], title);
-                    blocks.iter().for_each(|it| body.block(it));
+                    body.blocks(blocks);
                 });
             }
             Block::Columns(columns) => self.inside("div", &[("class", "columns")], |body| {
                 for blocks in columns {
-                    body.inside("div", &[], |body| blocks.iter().for_each(|it| body.block(it)));
+                    body.inside("div", &[], |body| body.blocks(blocks));
                 }
             }),
-            Block::Chart(chart) => {
-                self.page.made_safe(&crate::chart::markup(chart, self.charts));
-                self.charts += 1;
-            }
+            Block::Chart(chart) if chart.has_points() => self.chart(chart),
+            Block::Chart(_) => {}
+            Block::Forest(forest) => self.chart(&forest.chart()),
         }
         self.page.raw("\n");
+    }
+
+    fn chart(&mut self, chart: &Chart) {
+        self.page.made_safe(&crate::chart::markup(chart, self.charts));
+        self.charts += 1;
     }
 
     fn headline(&mut self, figure: &str, unit: &str, below: &str, beside: &[Fact]) {
@@ -160,6 +201,76 @@ impl Body<'_> {
             facts(page, beside, "quantiles");
         });
     }
+}
+
+/// Characters of a line that stands on the page without being unfolded.
+const LINE_LEN_MAX: usize = 150;
+
+/// One line, which unfolds to the rest of its sentences.
+fn line(page: &mut Markup, tone: Tone, strong: &str, text: &str) {
+    let class = format!("verdict {}", tone_class(tone));
+    let class = class.trim_end();
+    let (first, rest) = match strong.is_empty() {
+        true => first_sentence(text),
+        false => ("", text),
+    };
+    let is_short = strong.chars().count() + text.chars().count() <= LINE_LEN_MAX;
+    if rest.is_empty() || is_short {
+        return page.element("p", &[("class", class)], |page| {
+            if !strong.is_empty() {
+                page.leaf("strong", &[], strong);
+                page.text(" ");
+            }
+            page.text(text);
+        });
+    }
+    page.element("details", &[("class", class)], |page| {
+        page.element("summary", &[], |page| {
+            if !strong.is_empty() {
+                page.leaf("strong", &[], strong);
+            }
+            page.text(first);
+        });
+        page.leaf("p", &[], rest);
+    });
+}
+
+/// How many warnings there are, and the first one.
+fn warnings_in_short(page: &mut Markup, warnings: &[String]) {
+    let first = warnings.first().map_or("", |warning| first_sentence(warning).0);
+    if warnings.len() > 1 {
+        page.leaf("strong", &[], &format!("{} warnings", warnings.len()));
+        page.text(", first of all: ");
+    } else {
+        page.leaf("strong", &[], "Warning");
+        page.text(": ");
+    }
+    page.text(first);
+}
+
+fn key_figures(page: &mut Markup, figures: &[KeyFigure], beneath: &str) {
+    page.element("dl", &[("class", "key-figures")], |page| {
+        for KeyFigure { label, value, note, is_large } in figures {
+            let class = if *is_large { "large" } else { "" };
+            page.element("div", &[("class", class)], |page| {
+                page.leaf("dt", &[], label);
+                page.element("dd", &[], |page| {
+                    page.text(value);
+                    if !note.is_empty() {
+                        page.leaf("span", &[("class", "how")], &format!(" {note}"));
+                    }
+                });
+            });
+        }
+    });
+    if !beneath.is_empty() {
+        page.leaf("p", &[("class", "how")], beneath);
+    }
+}
+
+/// Whether a block is a chart with axes; bars need the whole width for their names and figures.
+fn is_drawing(block: &Block) -> bool {
+    matches!(block, Block::Chart(chart) if chart.has_axes())
 }
 
 fn tone_class(tone: Tone) -> &'static str {
@@ -204,10 +315,13 @@ fn table(page: &mut Markup, table: &Table) {
     let text = table_text(table, latency_format(table));
     page.element("table", &[], |page| {
         page.element("thead", &[], |page| {
+            let has_groups = table.columns.iter().any(|column| !column.group.is_empty());
+            if has_groups {
+                page.element("tr", &[("class", "groups")], |page| groups(page, &table.columns));
+            }
             page.element("tr", &[], |page| {
-                for (title, column) in text.titles.iter().zip(&table.columns) {
-                    let class = column_class(column);
-                    page.leaf("th", &[("scope", "col"), ("class", class)], title);
+                for (title, column) in text.below_groups.iter().zip(&table.columns) {
+                    page.leaf("th", &[("scope", "col"), ("class", column_class(column))], title);
                 }
             });
         });
@@ -222,6 +336,18 @@ fn table(page: &mut Markup, table: &Table) {
             }
         });
     });
+}
+
+/// The headings above groups of columns.
+fn groups(page: &mut Markup, columns: &[Column]) {
+    for group in columns.chunk_by(|one, other| one.group == other.group) {
+        let (name, span) = (group[0].group, group.len().to_string());
+        if name.is_empty() {
+            page.leaf("td", &[("colspan", &span)], "");
+        } else {
+            page.leaf("th", &[("scope", "colgroup"), ("colspan", &span)], name);
+        }
+    }
 }
 
 fn column_class(column: &Column) -> &'static str {

@@ -6,9 +6,10 @@ use std::collections::HashSet;
 use super::classes::{self, class_of};
 use super::comparison::{Certainty, Compared, ComparedSet, QueryRatio, Verdict};
 use super::said;
-use crate::chart::{Axis, Bar, BarGroup, Bound, Chart, Colour, Plot, Point, Series, Threshold};
+use crate::chart::{Axis, Bar, BarGroup, Bound, Chart, Choice, Colour, Plot, Point, Series, Threshold};
 use crate::document::{Block, Tone};
 use crate::figures::counted;
+use crate::forest::{EffectVerdict, Forest, ForestRow};
 use crate::metrics::Quantity;
 
 /// Parts of stacked bars with a colour of their own: those that take most time.
@@ -16,23 +17,21 @@ const COLOURED_MAX: usize = 7;
 /// Shades of the others, in turns.
 const OTHERS: [Colour; 2] = [Colour::Wait("other", 1), Colour::Wait("other", 2)];
 
+/// Queries with a row of their own; more are dots beside each other.
+const DOTS_MAX: usize = 100;
+
 /// Rows of ratios that a page shows without being asked.
 const ROWS_MAX: usize = 100;
 
-const SLOWER: Colour = Colour::Bad;
-const FASTER: Colour = Colour::Run(2);
-const INCONCLUSIVE: Colour = Colour::Quiet;
-const NOT_JUDGED: Colour = Colour::Run(0);
-
 pub(super) fn charts(compared: &Compared<'_>) -> Vec<Block> {
-    let is_large = compared.names.len() > classes::ROWS_MAX;
-    let chart = match compared.sets.as_slice() {
-        [] => None,
-        [only] if is_large => sorted_durations(compared, only),
+    let is_large = compared.names.len() > DOTS_MAX;
+    let charts: Vec<Chart> = match compared.sets.as_slice() {
+        [] => Vec::new(),
+        [only] if is_large => sorted_durations(compared, only).into_iter().collect(),
         [only] => of_one(compared, only),
-        _ => stacked(compared),
+        _ => stacked(compared).into_iter().collect(),
     };
-    let mut blocks: Vec<Block> = chart.map(Block::chart).into_iter().collect();
+    let mut blocks: Vec<Block> = charts.into_iter().map(Block::chart).collect();
     blocks.extend(ratio_charts(compared));
     if blocks.is_empty() {
         return vec![Block::Paragraph(Tone::Plain, "There are no figures to draw.".to_owned())];
@@ -45,8 +44,9 @@ fn ratio_charts(compared: &Compared<'_>) -> Vec<Block> {
     let chart = |set: &ComparedSet<'_>| {
         let names = compared.names.iter().zip(&set.ratios);
         let known = names.filter_map(|(name, ratio)| Some((name.clone(), (*ratio)?)));
-        let chart = ratio_chart(&set.label, &compared.sets[0].label, known.collect())?;
-        Some((chart.title.clone(), Block::chart(chart)))
+        let base = &compared.sets[0].label;
+        let chart = ratio_chart(&set.label, base, known.collect())?;
+        Some((format!("Duration of each query: {} ÷ {base}", set.label), chart))
     };
     let charts: Vec<(String, Block)> = compared.sets.iter().skip(1).filter_map(chart).collect();
     let in_sight = (ROWS_MAX / compared.names.len().max(1)).max(1);
@@ -60,36 +60,43 @@ fn ratio_charts(compared: &Compared<'_>) -> Vec<Block> {
 /// Points of a line: more would not be seen.
 const POINTS_MAX: usize = 500;
 
-/// Sorted values as a line over the share of the queries.
-fn sorted_line(values: &[f64], y: Axis) -> Plot {
-    let last = values.len().saturating_sub(1);
-    let points = values.len().min(POINTS_MAX);
-    let point = |number: usize| {
-        let at = if points > 1 { number * last / (points - 1) } else { 0 };
-        Point::new(at as f64 / last.max(1) as f64, values[at])
-    };
-    let series = vec![Series::new("", Colour::Run(0), (0..points).map(point).collect())];
-    let x = Axis::new("share of the queries", Quantity::Share).with_ends(0.0, 1.0);
-    Plot::lines(x, y.logarithmic(true), series)
+/// A query's name, its value, and the 95 % interval of that.
+type Named = (String, f64, Option<(f64, f64)>);
+
+/// Sorted values as dots beside each other; of many, every so many-th.
+fn sorted_dots(values: &[Named], y: Axis) -> Plot {
+    let every = values.len().div_ceil(POINTS_MAX).max(1);
+    let shown = || values.iter().enumerate().step_by(every).map(|(at, named)| ((at + 1) as f64, named));
+    let point = |(x, (_, y, interval)): (f64, &Named)| Point { interval: *interval, ..Point::new(x, *y) };
+    let points = shown().map(point).collect();
+    let series = Series { has_dots: true, has_no_line: true, ..Series::new("", Colour::Run(0), points) };
+    let names = shown().map(|(x, (name, ..))| (x, name.clone())).collect();
+    let x = Axis { names, ..Axis::new("query", Quantity::Count) };
+    Plot::lines(x, y.logarithmic(true), vec![series])
 }
 
 /// The durations of many queries.
 fn sorted_durations(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Option<Chart> {
-    let mean = |query: &super::QueryFigures| Some(compared.durations(query)?.us.mean);
-    let mut means: Vec<f64> =
-        set.figures.queries.iter().filter_map(mean).filter(|mean| *mean > 0.0).collect();
-    means.sort_by(f64::total_cmp);
-    let plot = sorted_line(&means, Axis::new("duration", Quantity::Microseconds));
-    (!means.is_empty()).then(|| Chart::new("Duration of each query", "sorted, logarithmic", plot))
+    let named = |query: &super::QueryFigures| {
+        let durations = compared.durations(query)?;
+        Some((query.name.clone(), durations.us.mean, durations.interval()))
+    };
+    let mut all: Vec<Named> =
+        set.figures.queries.iter().filter_map(named).filter(|(_, mean, _)| *mean > 0.0).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let plot = sorted_dots(&all, Axis::new("duration", Quantity::Microseconds));
+    let caption = "a dot for each query, sorted, logarithmic";
+    (!all.is_empty()).then(|| Chart::new("Duration of each query", caption, plot))
 }
 
 /// The ratios of many queries, the greatest first.
 fn sorted_ratios(of: &str, base: &str, ratios: &[(String, QueryRatio)]) -> Chart {
-    let values: Vec<f64> = ratios.iter().map(|(_, ratio)| ratio.value).collect();
+    let named = |(name, ratio): &(String, QueryRatio)| (name.clone(), ratio.value, ratio.interval);
+    let values: Vec<Named> = ratios.iter().map(named).collect();
     let one = Threshold { value: 1.0, label: String::new() };
-    let plot = sorted_line(&values, Axis::new("ratio", Quantity::Number).with_thresholds(vec![one]));
+    let plot = sorted_dots(&values, Axis::new("ratio", Quantity::Number).with_thresholds(vec![one]));
     let is_bound = |(_, ratio): &&(String, QueryRatio)| ratio.certainty != Certainty::Exact;
-    let mut caption = "sorted, logarithmic; above 1 is slower".to_owned();
+    let mut caption = "a dot for each query, sorted, logarithmic; above 1 is slower".to_owned();
     if let bounds @ 1.. = ratios.iter().filter(is_bound).count() {
         let bounds = counted(bounds as u64, "ratio is a bound", "ratios are bounds");
         caption += &format!("; {bounds}: an execution reached the limit");
@@ -97,8 +104,8 @@ fn sorted_ratios(of: &str, base: &str, ratios: &[(String, QueryRatio)]) -> Chart
     Chart::new(format!("Duration of each query: {of} ÷ {base}"), caption, plot)
 }
 
-/// The durations of a single set's queries.
-fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Option<Chart> {
+/// The durations of a single set's queries, on a logarithmic axis: sorted by duration, or in the order of the set.
+fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Vec<Chart> {
     let mut has_limited = false;
     let mut group = |query: &super::QueryFigures| {
         let durations = compared.durations(query)?;
@@ -108,19 +115,32 @@ fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Option<Chart> {
             parts: vec![(mean.value, if mean.is_bound { Colour::Bad } else { Colour::Run(0) })],
             interval: durations.interval(),
             shown: said::duration(mean),
+            bound: if mean.is_bound { Bound::AtLeast } else { Bound::Exact },
             ..Bar::default()
         };
-        Some(BarGroup { name: query.name.clone(), bars: vec![bar] })
+        Some((mean.value, BarGroup { name: query.name.clone(), bars: vec![bar] }))
     };
-    let groups: Vec<BarGroup> = set.figures.queries.iter().filter_map(&mut group).collect();
-    let legend = has_limited.then(|| ("at the limit".to_owned(), Colour::Bad)).into_iter().collect();
-    let plot = Plot::Bars { axis: Axis::new("duration", Quantity::Microseconds), groups, legend };
-    let caption = if compared.is_warm {
+    let in_order: Vec<(f64, BarGroup)> = set.figures.queries.iter().filter_map(&mut group).collect();
+    let legend: Vec<(String, Colour)> =
+        has_limited.then(|| ("at the limit".to_owned(), Colour::Bad)).into_iter().collect();
+    let how = if compared.is_warm {
         "mean of the later executions, with 95 % intervals if there are three"
     } else {
         "of the first execution"
     };
-    (!set.figures.queries.is_empty()).then(|| Chart::new("Duration of each query", caption, plot))
+    if in_order.is_empty() {
+        return Vec::new();
+    }
+    let mut by_duration = in_order.clone();
+    by_duration.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let chart = |groups: Vec<(f64, BarGroup)>, name: &'static str, is_first: bool| {
+        let axis = Axis::new("duration", Quantity::Microseconds).logarithmic(true);
+        let groups = groups.into_iter().map(|(_, group)| group).collect();
+        let plot = Plot::Bars { axis, groups, legend: legend.clone() };
+        let choice = Some(Choice { of: "sorted by", name, is_first });
+        Chart { choice, ..Chart::new("Duration of each query", format!("{how}, logarithmic"), plot) }
+    };
+    vec![chart(by_duration, "duration", true), chart(in_order, "number", false)]
 }
 
 /// Colours of the parts of stacked bars, given the sum of each part over all bars, and the legend.
@@ -189,73 +209,48 @@ fn stacked(compared: &Compared<'_>) -> Option<Chart> {
 }
 
 /// The ratios of queries, the greatest first; `None` without ratios.
-pub(crate) fn ratio_chart(of: &str, base: &str, mut ratios: Vec<(String, QueryRatio)>) -> Option<Chart> {
+pub(crate) fn ratio_chart(of: &str, base: &str, mut ratios: Vec<(String, QueryRatio)>) -> Option<Block> {
     ratios.retain(|(_, ratio)| ratio.value > 0.0 && ratio.value.is_finite());
     if ratios.is_empty() {
         return None;
     }
     ratios.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
     if ratios.len() > classes::ROWS_MAX {
-        return Some(sorted_ratios(of, base, &ratios));
+        return Some(Block::chart(sorted_ratios(of, base, &ratios)));
     }
-    let colour = |ratio: &QueryRatio| match ratio.verdict() {
-        Verdict::Slower => SLOWER,
-        Verdict::Faster | Verdict::NotSlower => FASTER,
-        Verdict::Inconclusive => INCONCLUSIVE,
-        Verdict::NotJudged => NOT_JUDGED,
-    };
     let is_in_turns = ratios.iter().any(|(_, ratio)| ratio.regression.is_some());
     let words = if is_in_turns {
-        ["slower by more than the limit", "undecided", "not slower by more than the limit"]
+        [
+            "not slower by more than the limit",
+            "slower by more than the limit",
+            "undecided",
+            "without an interval",
+        ]
     } else {
-        ["slower", "inconclusive: the interval contains 1", "faster"]
+        ["faster", "slower", "inconclusive: the interval contains 1", "without an interval"]
     };
-    let colours = [SLOWER, INCONCLUSIVE, FASTER];
-    let legend = colours.into_iter().zip(words).chain([(NOT_JUDGED, "without an interval")]);
-    let is_there = |paint: &Colour| ratios.iter().any(|(_, ratio)| colour(ratio) == *paint);
-    let legend: Vec<(String, Colour)> =
-        legend.filter(|(paint, _)| is_there(paint)).map(|(paint, name)| (name.to_owned(), paint)).collect();
-    let has_bounds = ratios.iter().any(|(_, ratio)| ratio.certainty != Certainty::Exact);
-    let group = |(name, ratio): &(String, QueryRatio)| {
-        let shown = format!("{} {}", said::ratio(ratio), said::bounds(ratio));
-        let bar = Bar {
-            parts: vec![(ratio.value, colour(ratio))],
-            interval: ratio.interval,
-            shown: shown.trim_end().to_owned(),
-            bound: ratio.certainty.into(),
-            ..Bar::default()
+    let row = |(name, ratio): &(String, QueryRatio)| {
+        let verdict = match ratio.verdict() {
+            Verdict::Slower => EffectVerdict::Worse,
+            Verdict::Faster | Verdict::NotSlower => EffectVerdict::Better,
+            Verdict::Inconclusive => EffectVerdict::Inconclusive,
+            Verdict::NotJudged => EffectVerdict::NotJudged,
         };
-        BarGroup { name: name.clone(), bars: vec![bar] }
-    };
-    let axis = Axis::new("ratio", Quantity::Number);
-    let one = Threshold { value: 1.0, label: String::new() };
-    let plot = Plot::Bars {
-        axis: Axis { ends: Some(ends(&ratios)), ..axis.logarithmic(true).with_thresholds(vec![one]) },
-        groups: ratios.iter().map(group).collect(),
-        legend,
+        let shown = format!("{} {}", said::ratio(ratio), said::bounds(ratio)).trim_end().to_owned();
+        let row = ForestRow::new(name.clone(), ratio.value, ratio.interval, verdict);
+        // Durations that are bounds have no change.
+        let change = if ratio.certainty == Certainty::Exact { row.change.clone() } else { String::new() };
+        ForestRow { bound: ratio.certainty.into(), shown, change, ..row }
     };
     let has_intervals = ratios.iter().any(|(_, ratio)| ratio.interval.is_some());
     let intervals = if has_intervals { ", with 95 % intervals" } else { "" };
     let mut caption = format!("sorted, logarithmic{intervals}; above 1 is slower");
-    if has_bounds {
+    if ratios.iter().any(|(_, ratio)| ratio.certainty != Certainty::Exact) {
         caption += "; an arrow is a bound: an execution reached the limit";
     }
-    Some(Chart::new(format!("Duration of each query: {of} ÷ {base}"), caption, plot))
-}
-
-/// The ends of the axis: around 1 and all that is exact. Bounds, which may be far away, stand at the end beyond them.
-fn ends(ratios: &[(String, QueryRatio)]) -> (f64, f64) {
-    const LEAST: f64 = 1.25;
-    const BESIDE: f64 = 1.08;
-    let exact = ratios.iter().filter(|(_, ratio)| ratio.certainty == Certainty::Exact);
-    let values = exact.flat_map(|(_, ratio)| {
-        let (low, high) = ratio.interval.unwrap_or((ratio.value, ratio.value));
-        [ratio.value, low, high]
-    });
-    let values = values.filter(|value| *value > 0.0 && value.is_finite());
-    let (low, high) =
-        values.fold((1.0 / LEAST, LEAST), |(low, high), value| (low.min(value), high.max(value)));
-    (low / BESIDE, high * BESIDE)
+    let title = format!("Duration of each query: {of} ÷ {base}");
+    let rows = ratios.iter().map(row).collect();
+    Some(Block::forest(Forest { title, caption, rows, tolerance: None, words }))
 }
 
 impl From<Certainty> for Bound {

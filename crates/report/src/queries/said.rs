@@ -7,9 +7,10 @@ use results::{AnswerCheck, QuerySetPlan, Status};
 
 use super::comparison::{Certainty, Compared, ComparedSet, QueryRatio};
 use super::figures::{Figure, QueryFigures};
-use crate::figures::{TIE, asked_latency, count, counted, factor, latency};
+use crate::figures::{TIE, asked_latency, count, counted, latency};
 use crate::metrics::Quantity;
 use crate::prose::{enumerate, escaped_line, sentence};
+use crate::ratios;
 
 /// Queries that a sentence names.
 const NAMED_MAX: usize = 12;
@@ -41,19 +42,20 @@ pub(super) fn rate(figure: Figure) -> String {
     if figure.is_bound { format!("<{TIE}{shown}") } else { shown }
 }
 
-/// `× 1.04`, `> 2.10`, `< 0.5`.
+/// `×1.04`, `> 2.10`, `< 0.5`.
 pub(crate) fn ratio(ratio: &QueryRatio) -> String {
-    let sign = match ratio.certainty {
-        Certainty::Exact => '×',
-        Certainty::AtLeast => '>',
-        Certainty::AtMost => '<',
-    };
-    format!("{sign}{TIE}{}", factor(ratio.value))
+    let value = ratios::value(ratio.value, ratio.interval);
+    let bound = value.trim_start_matches('×');
+    match ratio.certainty {
+        Certainty::Exact => value,
+        Certainty::AtLeast => format!(">{TIE}{bound}"),
+        Certainty::AtMost => format!("<{TIE}{bound}"),
+    }
 }
 
 /// `(0.98 … 1.11)`, or nothing.
 pub(super) fn bounds(ratio: &QueryRatio) -> String {
-    ratio.interval.map_or(String::new(), |(low, high)| format!("({} … {})", factor(low), factor(high)))
+    ratios::range(ratio.value, ratio.interval).map_or(String::new(), |range| format!("({range})"))
 }
 
 /// `q1, q2 and q3`, or the first ones and how many more there are.

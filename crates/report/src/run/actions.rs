@@ -211,17 +211,18 @@ fn differs([before, after]: Pair) -> bool {
 }
 
 /// A column for what is known of a row; only the sizes are always there.
-type StateColumn = (&'static str, Quantity, fn(&StateRow) -> Option<f64>);
+/// Above it stands the name of its group.
+type StateColumn = ([&'static str; 2], Quantity, fn(&StateRow) -> Option<f64>);
 const STATE_COLUMNS: [StateColumn; 9] = [
-    ("size before", Quantity::Bytes, |row| row.bytes[0]),
-    ("after", Quantity::Bytes, |row| row.bytes[1]),
-    ("dead rows before", Quantity::Count, |row| row.dead_rows[0]),
-    ("after", Quantity::Count, |row| row.dead_rows[1]),
-    ("inserted", Quantity::Count, |row| row.written[0]),
-    ("updated", Quantity::Count, |row| row.written[1]),
-    ("deleted", Quantity::Count, |row| row.written[2]),
-    ("cached before", Quantity::Bytes, |row| row.cached_bytes[0]),
-    ("after", Quantity::Bytes, |row| row.cached_bytes[1]),
+    (["size", "before"], Quantity::Bytes, |row| row.bytes[0]),
+    (["size", "after"], Quantity::Bytes, |row| row.bytes[1]),
+    (["dead rows", "before"], Quantity::Count, |row| row.dead_rows[0]),
+    (["dead rows", "after"], Quantity::Count, |row| row.dead_rows[1]),
+    (["", "inserted"], Quantity::Count, |row| row.written[0]),
+    (["", "updated"], Quantity::Count, |row| row.written[1]),
+    (["", "deleted"], Quantity::Count, |row| row.written[2]),
+    (["cached", "before"], Quantity::Bytes, |row| row.cached_bytes[0]),
+    (["cached", "after"], Quantity::Bytes, |row| row.cached_bytes[1]),
 ];
 /// Columns that stand together.
 const STATE_GROUPS: [std::ops::Range<usize>; 6] = [0..2, 2..4, 4..5, 5..6, 6..7, 7..9];
@@ -234,7 +235,7 @@ fn state_table(rows: &[StateRow]) -> Table {
     };
     let shown: Vec<&StateColumn> =
         STATE_GROUPS.into_iter().filter(is_shown).flat_map(|group| &STATE_COLUMNS[group]).collect();
-    let titles = shown.iter().map(|(title, _, _)| Column::figures(*title));
+    let titles = shown.iter().map(|([group, title], _, _)| Column::grouped(group, *title));
     let cells = |row: &StateRow| {
         let name = Cell::text(row.name.clone()).with_note(row.kind);
         let figures = shown.iter().map(|(_, quantity, of)| match of(row) {

@@ -8,12 +8,13 @@ use results::{
 use stats::INTERVALS_MIN;
 
 use super::{
-    actions, errors, goals, latencies, load, outages, pooler, ranks, rules, server, verification, warnings,
+    actions, answer, errors, goals, impact, latencies, load, outages, pooler, ranks, rules, server,
+    verification, warnings,
 };
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
-    TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, fixed, latency as shown_latency,
-    measured_seconds, number, percent, plus_minus, rate, share,
+    TIE, UNKNOWN_SIZE, as_asked, asked_seconds, bytes as size, count, counted, latency as shown_latency,
+    measured_seconds, percent, plus_minus, rate, rate_known_to, share,
 };
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{cut, enumerate, escaped_line, sentence};
@@ -33,11 +34,16 @@ pub(super) fn sections(record: &Record) -> Vec<Section> {
     if record.summary.goals.len() > 1 {
         sections.push(section("goals", goals::blocks(record)));
     }
-    sections.push(section("summary", vec![Block::Facts(facts(record))]));
+    let first = vec![
+        Fact::new("throughput", throughput(record)),
+        Fact::new("transactions", transactions(&record.summary)),
+    ];
+    sections.push(section("summary", vec![Block::Facts(first)]));
+    sections.extend(latency(record).into_iter().map(|blocks| section("latency", blocks)));
+    sections.push(section("details", vec![Block::Facts(facts(record))]));
     sections.push(Section::new("brief-errors", "errors", "", Audience::Terminal, errors::brief(record)));
     sections.push(Section::new("brief-outages", "outages", "", Audience::Terminal, outages::brief(record)));
     sections.push(Section::new("brief-actions", "actions", "", Audience::Terminal, actions::brief(record)));
-    sections.extend(latency(record).into_iter().map(|blocks| section("latency", blocks)));
     sections.push(Section::new(
         "brief-ranks",
         "load generators",
@@ -90,8 +96,6 @@ fn event_loop(record: &Record) -> Option<String> {
 fn facts(record: &Record) -> Vec<Fact> {
     let Record { plan, summary, .. } = record;
     let facts = [
-        ("throughput", Some(throughput(record))),
-        ("transactions", Some(transactions(summary))),
         ("tail", load::tail(summary)),
         ("precision", load::precision(record)),
         ("business", business(summary)),
@@ -106,6 +110,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("exchange", exchange(record)),
         ("pooler", pooler::brief(record)),
         ("limit", limit(record)),
+        ("actions", impact::of_known(&impact::impacts(record))),
         ("not observed", not_observed(record)),
         ("backends", waits(record)),
         ("server cost", server_cost(record)),
@@ -121,7 +126,8 @@ fn facts(record: &Record) -> Vec<Fact> {
 /// `1,234 tps ± 1.2 % of 1,500 scheduled`
 fn throughput(record: &Record) -> String {
     let Record { plan, summary, .. } = record;
-    let mut throughput = format!("{}{TIE}tps", rate(summary.tps));
+    let half = answer::precision(record).unwrap_or(0.0);
+    let mut throughput = format!("{}{TIE}tps", rate_known_to(summary.tps, half));
     if let Some(interval) = summary.confidence.tps {
         let shown = plus_minus(summary.tps, interval.low, interval.high);
         throughput += &format!(" {}", shown.unwrap_or_else(|| format!("({UNKNOWN_SIZE})")));
@@ -225,7 +231,7 @@ fn client_cpu(plan: &Plan, summary: &Summary) -> Option<String> {
     Some(format!("{} per transaction, {share} of {whose} time", shown_latency(per_transaction_us)))
 }
 
-/// `7 round trips, 1.21 kB sent and 812 B received per transaction`
+/// `7 round trips, 1214 bytes sent and 812 bytes received per transaction`
 fn exchange(record: &Record) -> Option<String> {
     let round_trips = Metric::RoundTrips.of(record).filter(|&round_trips| round_trips > 0.0)?;
     let trips = if round_trips == 1.0 { "round trip" } else { "round trips" };
@@ -311,7 +317,7 @@ fn mean_count(mean: f64) -> String {
     Quantity::Number.shown(mean).replace(' ', &TIE.to_string())
 }
 
-/// `1,234 bytes of WAL (0.012 full pages), 31.3 blocks hit, 0.25 read, 101 µs of CPU per transaction`
+/// `1234 bytes of WAL (0.012 full pages), 31.3 blocks hit, 0.25 read, 101 µs of CPU per transaction`
 fn server_cost(record: &Record) -> Option<String> {
     let of = |metric: Metric| metric.of(record);
     let full_pages = of(Metric::FullPageImages).filter(|&images| images >= 0.001);
@@ -322,22 +328,16 @@ fn server_cost(record: &Record) -> Option<String> {
     let costs = record.observation.as_ref().map(|observation| observation.per_transaction);
     let disk = of_disk(costs.and_then(|costs| costs.block_sources()?.disk_share_of_reads()));
     let parts = [
-        of(Metric::WalBytes).map(|bytes| format!("{} of WAL{full_pages}", whole_bytes(bytes, ""))),
+        of(Metric::WalBytes).map(|bytes| format!("{} of WAL{full_pages}", size(bytes))),
         of(Metric::BlocksHit).map(|blocks| format!("{}{TIE}blocks hit", few(blocks))),
         of(Metric::BlocksRead).map(|blocks| format!("{}{TIE}read{disk}{read_time}", few(blocks))),
-        of(Metric::TempBytes).filter(|&bytes| bytes >= 1.0).map(|bytes| whole_bytes(bytes, "temporary ")),
+        of(Metric::TempBytes)
+            .filter(|&bytes| bytes >= 1.0)
+            .map(|bytes| format!("{} of temporary files", size(bytes))),
         cpu_us.map(|us| format!("{} of CPU", shown_latency(us))),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("{} per transaction", parts.join(", ")))
-}
-
-/// `1 byte`, `1,234 temporary bytes`
-fn whole_bytes(bytes: f64, kind: &str) -> String {
-    // A mean of less than a byte is not shown as 0.
-    let number = if bytes > 0.0 && bytes < 0.5 { number(bytes) } else { fixed(bytes, 0) };
-    let noun = if number == "1" { "byte" } else { "bytes" };
-    format!("{number}{TIE}{kind}{noun}")
 }
 
 /// A mean of small counts: `12.3`, `0.004`.
@@ -490,9 +490,6 @@ fn by_script(times: Times, summary: &Summary, with_stalls: Option<Latency>) -> T
     table(title, std::iter::once(first).chain(succeeded).chain(stalled).chain(each).collect())
 }
 
-/// The figures of a latency that have a column.
-const COLUMNS: [Metric; 5] = [Metric::P50, Metric::P90, Metric::P99, Metric::P999, Metric::Max];
-
 fn table(title: &str, rows: Vec<Row>) -> Table {
     let has_failed = rows.iter().filter_map(|row| row.script).any(|(_, failed)| failed > 0);
     let has_scripts = rows.iter().any(|row| row.script.is_some());
@@ -500,7 +497,7 @@ fn table(title: &str, rows: Vec<Row>) -> Table {
     columns.extend(has_scripts.then(|| Column::figures("tps")));
     columns.extend(has_failed.then(|| Column::figures("failed")));
     columns.push(Column::figures("mean ± stddev"));
-    columns.extend(COLUMNS.iter().map(|metric| Column::figures(metric.row().label)));
+    columns.extend(Metric::FIRST_LATENCIES.iter().map(|metric| Column::figures(metric.row().label)));
     let cells = |row: &Row| {
         let mut cells = vec![Cell::text(&*row.label)];
         let (tps, failed) = row.script.unzip();
@@ -508,24 +505,11 @@ fn table(title: &str, rows: Vec<Row>) -> Table {
         let failed = failed.map(|failed| failed as f64);
         cells.extend(has_failed.then(|| Cell::figure_if(Quantity::Count, failed)));
         cells.push(row.latency.map_or_else(Cell::default, |us| Cell::mean_and_deviation(us.mean, us.stddev)));
-        cells.extend(COLUMNS.iter().map(|metric| {
+        cells.extend(Metric::FIRST_LATENCIES.iter().map(|metric| {
             Cell::figure_if(Quantity::Microseconds, row.latency.as_ref().and_then(|us| metric.of_times(us)))
         }));
         cells
     };
     let typical_us = rows.iter().filter_map(|row| row.latency).map(|us| us.p50).collect();
     Table { columns, rows: rows.iter().map(cells).collect(), typical_us, ..Table::default() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::figures::with_ordinary_spaces;
-
-    #[test]
-    fn one_byte_is_not_several() {
-        assert_eq!(with_ordinary_spaces(&whole_bytes(1.2, "")), "1 byte");
-        assert_eq!(with_ordinary_spaces(&whole_bytes(0.25, "")), "0.250 bytes");
-        assert_eq!(with_ordinary_spaces(&whole_bytes(1_234.0, "temporary ")), "1,234 temporary bytes");
-    }
 }

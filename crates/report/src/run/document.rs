@@ -1,21 +1,19 @@
 //! The document of one run, and that of several runs side by side.
 //! The parts are in the modules beside this one; charts come from `chart`.
 
-use results::{LimitedBy, Record};
+use results::Record;
 
-use super::difference::{ComparedRun, DifferenceVerdict, QUANTILES, Told, comparison};
+use super::difference::{self, ComparedRun, DifferenceVerdict, Told, comparison};
 use super::{
-    Run, actions, brief, environment, errors, goals, latencies, letter, load, outages, pooler, ranks,
-    relations, rules, server, settings, verification, warnings,
+    Run, actions, answer, brief, costs, environment, errors, goals, labels, latencies, load, load_curve,
+    outages, pooler, ranks, relations, rules, server, settings, verification, warnings,
 };
 use crate::chart::{Chart, RunCharts};
-use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone};
-use crate::figures::{
-    TIE, UNKNOWN_SIZE, as_asked, asked_seconds, counted, measured_seconds, plus_minus, rate,
-};
+use crate::document::{Audience, Block, Cell, Column, Document, Section, Table, TableOf, Tone};
+use crate::figures::{TIE, rate, rate_known_to};
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{enumerate, escaped_line};
-use crate::wording;
+use crate::ratios;
 
 /// Runs that are described one by one on a page of several.
 const DETAILED_MAX: usize = 12;
@@ -41,26 +39,32 @@ fn one(run: Run<'_>) -> Document {
     let record = run.record;
     let documents =
         |id, title: &str, link, blocks| Section::new(id, title, link, Audience::Documents, blocks);
-    let RunCharts { over_time, percentiles, damaged_histograms } = RunCharts::new(&[run]);
+    let RunCharts { mut over_time, percentiles, damaged_histograms } = RunCharts::new(&[run]);
     let warnings = warnings::of_run(record, damaged_histograms.iter().sum());
     let warnings_title =
         if matches!(warnings.first(), Some(Block::List(Tone::Caution, _))) { "Warnings" } else { "" };
-    let mut sections = brief::sections(record);
-    sections.insert(0, Section::annotation(&record.annotation));
+    let mut first = vec![answer::answer(record)];
+    first.extend(picture(&mut over_time, percentiles.as_ref()));
+    first.push(answer::figures(record));
+    first.extend(answer::lines(record));
+    let mut sections = vec![
+        documents("answer", "", "", first),
+        documents("warnings", warnings_title, "", warnings),
+        Section::annotation(&record.annotation),
+    ];
+    sections.extend(brief::sections(record));
     sections.extend([
-        documents("headline", "", "", headline(run)),
         documents("goals", "Goals", "Goals", goals::blocks(record)),
         documents("rules", &rules::title(record), "Rules", rules::blocks(record)),
         documents("errors", "Errors", "Errors", errors::blocks(record)),
         documents("verification", "Verification", "Verification", verification::blocks(record)),
-        documents("warnings", warnings_title, "", warnings),
-        documents("over-time", "Over time", "Over time", charts(over_time)),
+        documents("over-time", "Over time", "Over time", over_time),
         documents("actions", "Actions", "Actions", actions::blocks(record)),
         documents("outages", "Outages", "Outages", outages::blocks(record)),
         documents("latency", "Latency", "Latency", latency_blocks(record, percentiles)),
         documents("pooler", "Connection pooler", "Pooler", pooler::blocks(record)),
         documents("server", "Server activity", "Server", server::blocks(record)),
-        documents("cost", "Cost per transaction", "", costs(record)),
+        documents("cost", "Cost per transaction", "", costs::blocks(record)),
         documents("commands", "Commands", "Commands", commands(record)),
         documents("tables", "Tables and indexes", "Tables", relations::blocks(record)),
         documents("ranks", "Load generators", "Generators", ranks::blocks(record)),
@@ -93,71 +97,25 @@ fn charts(charts: Vec<Chart>) -> Vec<Block> {
     charts.into_iter().map(Block::chart).collect()
 }
 
-fn headline(run: Run<'_>) -> Vec<Block> {
-    let record = run.record;
-    let verdict = record.summary.generator.as_ref().map(|generator| &generator.verdict);
-    let is_client = verdict.is_some_and(|verdict| verdict.limit == LimitedBy::Generator);
-    let evidence = verdict.map(|verdict| wording::evidence_of_run(record, verdict));
-    let limit = warnings::limit_sentence(verdict).to_owned();
-    let quantile =
-        |metric: Metric| Some(Fact::new(metric.row().label.replace("p50", "median"), metric.shown(record)?));
-    let mut blocks = vec![
-        Block::quiet(load_sentence(record)),
-        Block::Headline {
-            figure: rate(record.summary.tps),
-            unit: "transactions per second",
-            below: interval(record),
-            beside: QUANTILES.into_iter().filter_map(quantile).collect(),
-        },
-        Block::Banner(if is_client { Tone::Bad } else { Tone::Plain }, limit, evidence.unwrap_or_default()),
-    ];
-    let per_minute = load::per_minute(record).map(|figure| format!("Per minute: {figure}."));
-    blocks.extend(per_minute.map(|text| Block::Paragraph(Tone::Plain, text)));
-    blocks
-        .extend(warnings::steady_state(record).map(|(tone, text)| Block::Banner(tone, String::new(), text)));
-    blocks
-}
-
-/// `8 clients on 2 workers, prepared protocol, measured for 60.0 s after 5 s of warm-up. Started 2026-11-21 12:03 UTC.`
-fn load_sentence(record: &Record) -> String {
-    let plan = &record.plan;
-    let warmup = (plan.warmup_s > 0.0).then(|| format!(" after {} of warm-up", asked_seconds(plan.warmup_s)));
-    let started = record.started_at.to_string();
-    let started = match (started.get(..10), started.get(11..16)) {
-        (Some(day), Some(time)) => format!("{day} {time} UTC"),
-        _ => started,
+/// The charts that answer how the run went, small and beside each other: taken out of those over time.
+fn picture(over_time: &mut Vec<Block>, percentiles: Option<&Chart>) -> Vec<Block> {
+    let is_first =
+        |block: &Block| matches!(block, Block::Chart(chart) if FIRST_CHARTS.contains(&chart.title.as_str()));
+    let (first, others): (Vec<Block>, Vec<Block>) = std::mem::take(over_time).into_iter().partition(is_first);
+    *over_time = others;
+    let small = |block: Block| match block {
+        Block::Chart(chart) => vec![Block::chart(Chart { is_low: true, ..*chart })],
+        other => vec![other],
     };
-    let workers = || counted(plan.workers.into(), "worker", "workers");
-    format!(
-        "{} on {}, {} protocol, measured for {}{}. Started {started}.",
-        counted(plan.clients.into(), "client", "clients"),
-        ranks::in_words(record).unwrap_or_else(workers),
-        plan.protocol.name(),
-        measured_seconds(record.summary.duration_s),
-        warmup.unwrap_or_default(),
-    )
+    let columns: Vec<Vec<Block>> = match first.is_empty() {
+        true => percentiles.cloned().map(Block::chart).into_iter().map(small).collect(),
+        false => first.into_iter().map(small).collect(),
+    };
+    if columns.is_empty() { Vec::new() } else { vec![Block::Columns(columns)] }
 }
 
-/// `± 1.2 %: with 95 % confidence between 1,219 and 1,249, over 60.0 s`
-fn interval(record: &Record) -> String {
-    let summary = &record.summary;
-    let of_rate = record.plan.rate_tps.map(|rate_tps| format!(" of {} scheduled", as_asked(rate_tps)));
-    let of_rate = of_rate.unwrap_or_default();
-    let over = format!("over {}", measured_seconds(summary.duration_s));
-    match summary.confidence.tps {
-        Some(interval) if summary.tps > 0.0 => {
-            let half = plus_minus(summary.tps, interval.low, interval.high);
-            let half = half.unwrap_or_else(|| UNKNOWN_SIZE.to_owned());
-            let (low, high) = (rate(interval.low), rate(interval.high));
-            format!("{half}{of_rate}: with 95{TIE}% confidence between {low} and {high}, {over}")
-        }
-        _ if summary.duration_s > 0.0 => {
-            let least = stats::INTERVALS_MIN;
-            format!("{over}{of_rate}; too short for a confidence interval, which takes {least}{TIE}s")
-        }
-        _ => "nothing was measured".to_owned(),
-    }
-}
+/// The charts of the first screen.
+const FIRST_CHARTS: [&str; 2] = ["Throughput", "Response time"];
 
 fn latency_blocks(record: &Record, percentiles: Option<Chart>) -> Vec<Block> {
     let mut blocks = charts(percentiles.into_iter().collect());
@@ -171,24 +129,6 @@ fn latency_blocks(record: &Record, percentiles: Option<Chart>) -> Vec<Block> {
     blocks.extend(with_stalls.map(|_| Block::quiet(latencies::WITH_STALLS)));
     blocks.extend([Block::Heading("Transactions".to_owned()), Block::Facts(load::transactions(record))]);
     blocks
-}
-
-/// What a transaction cost on average: the server in WAL, blocks and CPU time, and pgmeter itself.
-fn costs(record: &Record) -> Vec<Block> {
-    let of_server = Metric::of_transaction().map(|row| (row.label, row.metric));
-    let of_client = [
-        ("client CPU (pgmeter itself)", Metric::ClientCpu),
-        ("round trips", Metric::RoundTrips),
-        ("sent to the server", Metric::SentBytes),
-        ("received from the server", Metric::ReceivedBytes),
-    ];
-    let costs = of_server.chain(of_client);
-    let facts: Vec<Fact> =
-        costs.filter_map(|(label, metric)| Some(Fact::new(label, metric.shown(record)?))).collect();
-    match facts.is_empty() {
-        true => vec![Block::quiet("The server was not observed.")],
-        false => vec![Block::Tiles(facts)],
-    }
 }
 
 fn commands(record: &Record) -> Vec<Block> {
@@ -255,30 +195,35 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     let terminal = |id, title: &str, blocks| Section::new(id, title, "", Audience::Terminal, blocks);
     let documents =
         |id, title: &str, link, blocks| Section::new(id, title, link, Audience::Documents, blocks);
-    let name = |run: &ComparedRun| format!("{} ({}): {}", run.letter, run.name, run.description);
-    let mut sections =
-        vec![terminal("names", "", vec![Block::List(Tone::Plain, compared.iter().map(name).collect())])];
+    let name = |run: &ComparedRun| match run.label == run.name {
+        true => format!("{}: {}", run.label, run.description),
+        false => format!("{} ({}): {}", run.label, run.name, run.description),
+    };
+    let names = vec![Block::List(Tone::Plain, compared.iter().map(name).collect())];
+    let (answer, told) = answer_of_runs(&compared);
+    let picture = || difference::forest(&compared).map(Block::forest);
+    let curve = || load_curve::chart(runs).map(Block::chart);
+    let mut sections = vec![
+        terminal("answer", "", answer.iter().cloned().chain(picture()).collect()),
+        terminal("names", "", names),
+    ];
     if let Some((first, others)) = compared.split_first() {
         sections.extend(others.iter().map(|run| terminal("pair", "", vec![Block::Table(pair(first, run))])));
     }
-    let sentences: Vec<(DifferenceVerdict, String)> = compared.iter().flat_map(sentences).collect();
-    let told = sentences.iter().map(|(_, sentence)| sentence.clone()).collect();
     let RunCharts { over_time, percentiles, damaged_histograms } = RunCharts::new(runs);
     let warnings = warnings::of_runs(runs, &damaged_histograms);
     let rules_title = runs.first().map_or(String::new(), |first| rules::title(first.record));
     let rules = rules::side_by_side(runs);
-    sections.push(terminal("differences", "", vec![Block::List(Tone::Plain, told)]));
+    sections.push(terminal("differences", "", vec![Block::List(Tone::Plain, told.clone())]));
     sections.push(terminal("terminal-warnings", "", warnings.clone()));
     sections.push(terminal("terminal-rules", &rules_title, rules.clone()));
     sections.push(terminal("differing", "differing load and settings", settings::of_terminal(runs)));
-    let mut top: Vec<Block> = sentences
-        .into_iter()
-        .take(2 * SENTENCES_MAX)
-        .map(|(verdict, sentence)| Block::Paragraph(tone(verdict), sentence))
-        .collect();
+    let mut top: Vec<Block> = answer.into_iter().chain(picture()).chain(curve()).collect();
+    if !told.is_empty() {
+        top.push(Block::List(Tone::Plain, told.into_iter().take(2 * SENTENCES_MAX).collect()));
+    }
     top.push(Block::quiet(
-        "Differences are relative to A. The 95 % intervals include the variation within the runs, but not the variation \
-         from run to run: repeat both runs to see that.",
+        "The intervals do not include the variation from run to run: repeat both runs to see that.",
     ));
     top.push(Block::Table(table(&compared)));
     let commands = latencies::commands_side_by_side(runs).into_iter().collect();
@@ -287,7 +232,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.extend([
         documents("comparison", "", "", top),
         documents("warnings", warnings_title, "", warnings),
-        documents("over-time", "Over time", "Over time", charts(over_time)),
+        documents("over-time", "Over time", "Over time", over_time),
         documents("latency", "Latency", "Latency", charts(percentiles.into_iter().collect())),
         documents("commands", "Commands", "Commands", commands),
         documents("rules", &rules_title, "Rules", rules),
@@ -297,10 +242,41 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.retain(|section| !section.blocks.is_empty());
     Document {
         banners: warnings::banners_of_runs(runs),
-        title: format!("{} runs side by side", runs.len()),
+        title: labels::title(runs),
         subtitle: String::new(),
         sections,
     }
+}
+
+/// The answer in a sentence, and the other sentences.
+fn answer_of_runs(compared: &[ComparedRun]) -> (Option<Block>, Vec<String>) {
+    let mut sentences: Vec<(DifferenceVerdict, String)> = compared.iter().flat_map(sentences).collect();
+    if let [_, _] = compared {
+        let first = (!sentences.is_empty()).then(|| sentences.remove(0));
+        let first = first.map(|(verdict, sentence)| Block::Paragraph(tone(verdict), sentence));
+        return (first, sentences.into_iter().map(|(_, sentence)| sentence).collect());
+    }
+    let is_judged = |run: &&ComparedRun| {
+        run.tps_difference.as_ref().is_some_and(|told| told.verdict != DifferenceVerdict::Unknown)
+    };
+    let best = compared.iter().skip(1).filter(is_judged).max_by(|a, b| a.tps.total_cmp(&b.tps));
+    let best = best.zip(compared.first()).map(|(best, first)| {
+        let told = best.tps_difference.as_ref();
+        match told.filter(|told| told.verdict == DifferenceVerdict::Better) {
+            Some(told) => {
+                let ratio = told.ratio.map_or(String::new(), |ratio| ratios::ratio(ratio, told.bounds));
+                format!(
+                    "Highest throughput: {} with {} tps, {ratio} of {}.",
+                    best.label,
+                    rate(best.tps),
+                    first.label
+                )
+            }
+            None => format!("No run has a higher throughput than {}, {} tps.", first.label, rate(first.tps)),
+        }
+    });
+    let best = best.map(|sentence| Block::Paragraph(Tone::Strong, sentence));
+    (best, sentences.into_iter().map(|(_, sentence)| sentence).collect())
 }
 
 fn sentences(run: &ComparedRun) -> Vec<(DifferenceVerdict, String)> {
@@ -312,7 +288,7 @@ fn tone(verdict: DifferenceVerdict) -> Tone {
     match verdict {
         DifferenceVerdict::Better => Tone::Good,
         DifferenceVerdict::Worse => Tone::Bad,
-        DifferenceVerdict::CannotTell | DifferenceVerdict::Unknown => Tone::Plain,
+        DifferenceVerdict::CannotTell | DifferenceVerdict::Unknown => Tone::Strong,
     }
 }
 
@@ -333,14 +309,14 @@ fn pair(first: &ComparedRun, other: &ComparedRun) -> Table {
     };
     let tps = |run: &ComparedRun| {
         let sure = run.plus_minus.map(crate::document::plus_minus).unwrap_or_default();
-        format!("{} {sure}", rate(run.tps)).trim_end().to_owned()
+        format!("{} {sure}", rate_known_to(run.tps, run.plus_minus.unwrap_or(0.0))).trim_end().to_owned()
     };
     let time = |us: Option<f64>| us.map_or("—".to_owned(), |us| Quantity::Microseconds.shown(us));
     let mut rows = vec![
         row("tps", [tps(first), tps(other)], change(&other.tps_difference)),
         row("mean", [time(first.mean_us), time(other.mean_us)], change(&other.mean_difference)),
     ];
-    for (at, metric) in QUANTILES.iter().enumerate() {
+    for (at, metric) in Metric::FIRST_LATENCIES.iter().enumerate() {
         let ((a, _), (b, change)) = (&first.quantiles[at], &other.quantiles[at]);
         rows.push(row(metric.row().label, [time(*a), time(*b)], (change.clone(), String::new())));
     }
@@ -350,10 +326,10 @@ fn pair(first: &ComparedRun, other: &ComparedRun) -> Table {
     rows.push(row("late or skipped", both(|run| &run.late_or_skipped), Default::default()));
     let columns = vec![
         Column::text(""),
-        Column::figures(&*first.letter),
-        Column::figures(&*other.letter),
-        Column::figures("difference"),
-        Column::text("95 %"),
+        Column::figures(&*first.label),
+        Column::figures(&*other.label),
+        Column::figures("ratio"),
+        Column::text(format!("95{TIE}% interval")),
     ];
     Table { columns, rows, ..Table::default() }
 }
@@ -375,14 +351,15 @@ fn table(compared: &[ComparedRun]) -> Table {
     let time = |us: Option<f64>| Cell::figure_if(Quantity::Microseconds, us);
     let mut table = TableOf::new(compared);
     table.column(Column::text("run"), |run| {
-        Cell::text(format!("{}: {}", run.letter, run.name)).with_note(&*run.description)
+        let name = if run.label == run.name { String::new() } else { format!("{}: ", run.name) };
+        Cell::text(&*run.label).with_note(format!("{name}{}", run.description))
     });
     table.figures("tps", |run| Cell::figure_with_interval(Quantity::PerSecond, run.tps, run.plus_minus));
     table.figures("difference", |run| change(run.tps_difference.as_ref()));
     table.figures("mean", |run| {
         time(run.mean_us).with_note(run.mean_difference.as_ref().map_or("", |told| told.change.as_str()))
     });
-    for (at, metric) in QUANTILES.iter().enumerate() {
+    for (at, metric) in Metric::FIRST_LATENCIES.iter().enumerate() {
         table.figures(metric.row().label, |run| {
             let (us, change) = &run.quantiles[at];
             time(*us).with_note(&**change)
@@ -396,6 +373,7 @@ fn table(compared: &[ComparedRun]) -> Table {
 
 /// Each run in full, on request.
 fn details(runs: &[Run<'_>]) -> Vec<Block> {
+    let labels = labels(runs);
     let of_run = |(at, run): (usize, &Run<'_>)| {
         let record = run.record;
         let mut blocks: Vec<Block> = latencies::latencies(record).map(Block::Table).into_iter().collect();
@@ -409,13 +387,13 @@ fn details(runs: &[Run<'_>]) -> Vec<Block> {
             part("Errors", errors);
         }
         part("Server activity", server::blocks(record));
-        part("Cost per transaction", costs(record));
+        part("Cost per transaction", costs::blocks(record));
         part("Commands", commands(record));
         part("Load generator", generator(record));
         part("Load and environment", environment(*run));
         part("Repeat this run", repeat(record));
         let title =
-            format!("{}: {} on {}, {}", letter(at), run.scripts(), run.server(), escaped_line(run.name));
+            format!("{}: {} on {}, {}", labels[at], run.scripts(), run.server(), escaped_line(run.name));
         Block::folded(title, blocks)
     };
     runs.iter().enumerate().map(of_run).collect()

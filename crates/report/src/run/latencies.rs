@@ -3,8 +3,8 @@
 
 use results::{CommandSummary, Latency, Record, ScriptSummary};
 
-use super::difference::signed_percent;
-use super::{Run, letter};
+use super::Run;
+use super::labels::labels;
 use crate::document::{Block, Cell, Column, Table};
 use crate::figures::{count, counted};
 use crate::metrics::{Metric, Quantity};
@@ -38,8 +38,10 @@ pub(super) fn latencies(record: &Record) -> Option<Table> {
     let service_differs = record.plan.rate_tps.is_some() || summary.response_us != summary.service_us;
     let several = summary.scripts.len() > 1;
     let row = |name: String, tps: f64, figures: &Latency| {
-        let figures = Metric::of_latency().map(|(_, of)| Cell::figure(Quantity::Microseconds, of(figures)));
-        [Cell::text(name), Cell::figure(Quantity::PerSecond, tps)].into_iter().chain(figures).collect()
+        let of = |metric: Metric| Cell::figure_if(Quantity::Microseconds, metric.of_times(figures));
+        let both = Cell::mean_and_deviation(figures.mean, figures.stddev);
+        let first = [Cell::text(name), Cell::figure(Quantity::PerSecond, tps)];
+        first.into_iter().chain(Metric::FIRST_LATENCIES.map(of)).chain([both]).collect()
     };
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for (kind, of_service) in [("response", false), ("service", true)] {
@@ -63,8 +65,9 @@ pub(super) fn latencies(record: &Record) -> Option<Table> {
             rows.extend(of_succeeded);
         }
     }
-    let figures = Metric::of_latency().map(|(row, _)| Column::figures(row.label));
-    let columns = [Column::text("latency"), Column::figures("tps")].into_iter().chain(figures).collect();
+    let figures = Metric::FIRST_LATENCIES.map(|metric| Column::figures(metric.row().label));
+    let first = [Column::text("latency"), Column::figures("tps")];
+    let columns = first.into_iter().chain(figures).chain([Column::figures("mean ± stddev")]).collect();
     Some(Table { columns, rows, typical_us, ..Table::default() })
 }
 
@@ -189,16 +192,17 @@ pub(super) fn commands_side_by_side(runs: &[Run<'_>]) -> Option<Block> {
         let mut cells =
             vec![Cell::code(escaped_line(&command.text)), Cell::figure(Quantity::Microseconds, means[0])];
         for mean in &means[1..] {
-            let change = signed_percent((mean - means[0]) / means[0]);
+            let change = crate::ratios::value(mean / means[0], None);
             cells.extend([Cell::figure(Quantity::Microseconds, *mean), Cell::text(change)]);
         }
         Some(cells)
     };
     let rows: Vec<_> = each[0].iter().enumerate().filter_map(row).collect();
-    let of_other =
-        |at: usize| [Column::figures(format!("mean of {}", letter(at))), Column::figures("difference")];
-    let columns = [Column::text("command"), Column::figures(format!("mean of {}", letter(0)))];
-    let columns = columns.into_iter().chain((1..runs.len()).flat_map(of_other)).collect();
+    let labels = labels(runs);
+    let mean_of = |label: &String| Column::figures(format!("mean of {label}"));
+    let of_other = |label: &String| [mean_of(label), Column::figures("difference")];
+    let columns = [Column::text("command"), mean_of(&labels[0])];
+    let columns = columns.into_iter().chain(labels[1..].iter().flat_map(of_other)).collect();
     let table = Table { columns, rows, typical_us, ..Table::default() };
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }

@@ -1,16 +1,21 @@
 //! A run in a report: its record, and the name that its reader gave it. [`document`] builds the report of one run or of
-//! several side by side; the other modules have its parts. Where several runs are shown, letters stand for their names.
+//! several side by side; the other modules have its parts. Where several runs are shown, each has a short label.
 
 mod actions;
+mod answer;
 mod brief;
+mod costs;
 mod difference;
 mod document;
 mod environment;
 mod errors;
 mod goals;
+mod impact;
 mod kcache;
+mod labels;
 mod latencies;
 mod load;
+mod load_curve;
 mod outages;
 mod pooler;
 mod ranks;
@@ -24,11 +29,12 @@ mod warnings;
 
 use results::Record;
 
-use crate::figures::counted;
+use crate::figures::{TIE, counted};
 use crate::prose::{enumerate, escaped_line};
 
 pub(crate) use actions::{Effect as ActionEffect, detail as action_detail, outcome as action_outcome};
 pub use document::{document, summary};
+pub(crate) use labels::labels;
 pub(crate) use outages::phases as outage_phases;
 pub(crate) use rows::{rows, wait_item};
 pub(crate) use server::{ceilings, event_name, waits_table};
@@ -45,12 +51,6 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// `run 12`, or `run 12, before` with a label.
-    pub(crate) fn name_with_label(&self) -> String {
-        let label = self.record.annotation.label.as_ref();
-        escaped_line(&label.map_or(self.name.to_owned(), |label| format!("{}, {label}", self.name)))
-    }
-
     /// The scripts, such as `tpcb-like and select-only`.
     pub(crate) fn scripts(&self) -> String {
         let names: Vec<String> =
@@ -70,26 +70,7 @@ impl Run<'_> {
     pub(crate) fn load_in_short(&self) -> String {
         let plan = &self.record.plan;
         let clients = counted(u64::from(plan.clients), "client", "clients");
-        let rate = plan.rate_tps.map(|rate| format!(" at {} tps", crate::figures::as_asked(rate)));
+        let rate = plan.rate_tps.map(|rate| format!(" at {}{TIE}tps", crate::figures::as_asked(rate)));
         format!("{clients}, {}{}", plan.protocol.name(), rate.unwrap_or_default())
-    }
-}
-
-/// The letter of a run beside others: `A` … `Z`, then `A2` … `Z2`.
-pub(crate) fn letter(index: usize) -> String {
-    let letter = char::from(b'A' + u8::try_from(index % 26).unwrap_or(0));
-    match index / 26 {
-        0 => letter.to_string(),
-        round => format!("{letter}{}", round + 1),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn letters_go_on_behind_the_last_one() {
-        assert_eq!([0, 1, 25, 26, 52].map(letter), ["A", "B", "Z", "A2", "A3"]);
     }
 }

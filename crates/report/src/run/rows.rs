@@ -165,7 +165,7 @@ impl<'a> FigureRows<'a> {
         for point in &timeline.points {
             self.at(RowPlace::new("interval").from(point.start_s, point.end_s));
             self.add("tps", point.tps);
-            self.add("failed_or_skipped_tps", point.lost_tps);
+            self.add("failed_or_skipped_tps", point.failed_tps + point.skipped_tps);
             if let Some(quantiles) = point.quantiles {
                 self.add("response_p50_us", quantiles.p50);
                 self.add("response_p95_us", quantiles.p95);

@@ -3,7 +3,8 @@
 
 use results::{Record, RuleResult, RuleVerdict};
 
-use super::{Run, letter};
+use super::Run;
+use super::labels::labels;
 use crate::document::{Block, Cell, Column, Table, Tone};
 use crate::prose::escaped_line;
 use crate::wording;
@@ -67,8 +68,8 @@ pub(super) fn side_by_side(runs: &[Run<'_>]) -> Vec<Block> {
         row.extend(runs.iter().map(|run| of_run(run, asked)));
         row
     };
-    let letters = (0..runs.len()).map(letter);
-    let titles = ["clause", "rule"].map(str::to_owned).into_iter().chain(letters);
+    let labels = labels(runs);
+    let titles = ["clause", "rule"].map(str::to_owned).into_iter().chain(labels);
     let mut rows: Vec<Vec<Cell>> = first.record.summary.rules.iter().map(row).collect();
     let mut sum = vec![Cell::default(), Cell::text("kept")];
     sum.extend(runs.iter().map(|run| Cell::text(wording::rules_kept(&run.record.summary.rules))));

@@ -9,13 +9,13 @@ use results::{
 use super::kcache::{self, QUERY_LEN_MAX};
 use super::warnings::event_detail;
 use crate::document::{Block, Cell, Column, Fact, Table, TableOf};
-use crate::figures::{
-    TIE, as_asked, count, counted, latency, measured_seconds, percent, share, share_interval,
-};
+use crate::figures::{TIE, as_asked, count, counted, latency, measured_seconds, percent, share};
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
 use crate::wording;
 
+/// Rarer wait events are folded.
+const FREQUENT_MIN: f64 = 0.01;
 /// Rows of the list of waits; rarer ones are together in the chart's last colour.
 const WAITS_MAX: usize = 12;
 
@@ -51,15 +51,22 @@ fn headed(title: &str, block: Option<Block>) -> Vec<Block> {
 }
 
 /// The most frequent wait events, as shares of the backends that were not idle.
-pub(crate) fn waits_table(waits: &[WaitShare]) -> Option<Block> {
-    let mut table = TableOf::new(waits.iter().take(WAITS_MAX));
-    table.text("type", |wait| escaped_line(&wait.event_type));
-    table.text("event", |wait| escaped_line(&wait.event));
-    table.figures("share", |wait| Cell::figure(Quantity::Share, wait.share).with_bar(wait.share));
-    if waits.iter().any(|wait| wait.interval.is_some()) {
-        table.figures("95 % interval", |wait| Cell::text(share_interval(wait.interval)));
-    }
-    table.table.if_any()
+pub(crate) fn waits_table(waits: &[WaitShare]) -> Vec<Block> {
+    let shown = &waits[..waits.len().min(WAITS_MAX)];
+    let (frequent, rare): (Vec<&WaitShare>, Vec<&WaitShare>) =
+        shown.iter().partition(|wait| wait.share >= FREQUENT_MIN);
+    let has_intervals = waits.iter().any(|wait| wait.interval.is_some());
+    let title = if has_intervals { "share ± half of the 95 % interval" } else { "share" };
+    let table = |waits: Vec<&WaitShare>| {
+        let mut table = TableOf::new(waits);
+        table.text("type", |wait| escaped_line(&wait.event_type));
+        table.text("event", |wait| escaped_line(&wait.event));
+        table.figures(title, |wait| Cell::text(share(wait.share, wait.interval)).with_bar(wait.share));
+        table.table.if_any()
+    };
+    let number = counted(rare.len() as u64, "wait event", "wait events");
+    let rare = table(rare).map(|table| Block::folded(format!("{number} below 1{TIE}%"), vec![table]));
+    table(frequent).into_iter().chain(rare).collect()
 }
 
 /// How the wait events were sampled, and how shares follow from the samples.
@@ -99,7 +106,8 @@ fn waits_of_scripts(record: &Record, waits: &Waits) -> Vec<Block> {
     }
     let of_script = |(script, waits): (&results::Script, &Vec<WaitShare>)| {
         let title = format!("Wait events of {}", escaped_line(&script.name));
-        Some(Block::folded(title, vec![waits_table(waits)?]))
+        let table = waits_table(waits);
+        (!table.is_empty()).then(|| Block::folded(title, table))
     };
     scripts.iter().zip(&waits.scripts).filter_map(of_script).collect()
 }
@@ -141,9 +149,9 @@ fn staleness(record: &Record) -> Option<Table> {
             (Column::figures("stale"), &|it| number(it.stale_reads)),
             (Column::figures("backward"), &|it| number(it.backward_reads)),
             (Column::figures("commits behind, max"), &|it| number(it.commits_behind_max)),
-            (Column::figures("staleness, mean"), &|it| time(it, |us| us.mean)),
-            (Column::figures("p99"), &|it| time(it, |us| us.p99)),
-            (Column::figures("max"), &|it| time(it, |us| us.max)),
+            (Column::grouped("staleness", "mean"), &|it| time(it, |us| us.mean)),
+            (Column::grouped("staleness", "p99"), &|it| time(it, |us| us.p99)),
+            (Column::grouped("staleness", "max"), &|it| time(it, |us| us.max)),
         ],
     ))
 }

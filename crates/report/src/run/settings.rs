@@ -3,8 +3,9 @@
 
 use results::Environment;
 
+use super::labels::{PLACES, labels};
 use super::load::plan;
-use super::{Run, letter, relations};
+use super::{Run, relations};
 use crate::document::{Block, Fact, Table, TableOf, Tone};
 use crate::prose::{enumerate, escaped_line};
 
@@ -21,9 +22,6 @@ pub(crate) struct Setting {
 /// What of the plan is held side by side.
 const OF_THE_PLAN: [&str; 9] =
     ["scripts", "clients", "workers", "length", "warm-up", "protocol", "rate", "latency limit", "tries"];
-
-/// Settings that say where a server is: two servers always differ in them, and nothing follows from that.
-const PLACES: [&str; 4] = ["port", "unix_socket_directories", "data_directory", "listen_addresses"];
 
 /// What the runs were asked for and how closely they were observed, as far as they do not agree.
 fn of_the_plan(runs: &[Run<'_>]) -> Vec<Setting> {
@@ -101,7 +99,9 @@ pub(super) fn of_runs(runs: &[Run<'_>]) -> Vec<Block> {
         settings(runs).into_iter().partition(|setting| setting.differs);
     let mut blocks = match differing.is_empty() {
         true => vec![Block::quiet("No known setting differs.")],
-        false => vec![Block::Heading("Differences".to_owned()), Block::Table(table(&differing, runs.len()))],
+        false => {
+            vec![Block::Heading("Differences".to_owned()), Block::Table(table(&differing, &labels(runs)))]
+        }
     };
     if !same.is_empty() {
         let value = |setting: Setting| {
@@ -121,11 +121,12 @@ const TERMINAL_MAX: usize = 20;
 /// Of several, those that differ, for the terminal.
 pub(super) fn of_terminal(runs: &[Run<'_>]) -> Vec<Block> {
     let settings: Vec<Setting> = settings(runs).into_iter().filter(|setting| setting.differs).collect();
+    let labels = labels(runs);
     let line = |setting: &Setting| {
-        let value = |(at, value): (usize, &Option<String>)| {
-            format!("{} {}", letter(at), value.as_deref().unwrap_or("default"))
+        let value = |(label, value): (&String, &Option<String>)| {
+            format!("{} in {label}", value.as_deref().unwrap_or("default"))
         };
-        let values: Vec<String> = setting.values.iter().enumerate().map(value).collect();
+        let values: Vec<String> = labels.iter().zip(&setting.values).map(value).collect();
         format!("{}: {}", setting.name, enumerate(&values))
     };
     let mut lines: Vec<String> = settings.iter().take(TERMINAL_MAX).map(line).collect();
@@ -136,31 +137,31 @@ pub(super) fn of_terminal(runs: &[Run<'_>]) -> Vec<Block> {
     if lines.is_empty() { Vec::new() } else { vec![Block::List(Tone::Plain, lines)] }
 }
 
-fn table(differing: &[Setting], runs: usize) -> Table {
+fn table(differing: &[Setting], labels: &[String]) -> Table {
     let mut table = TableOf::new(differing);
     table.text("setting", |setting| setting.name.clone());
-    if runs > COLUMNS_MAX {
-        table.text("values", |setting| grouped(setting));
+    if labels.len() > COLUMNS_MAX {
+        table.text("values", |setting| grouped(setting, labels));
         return table.table;
     }
-    for at in 0..runs {
+    for (at, label) in labels.iter().enumerate() {
         let value = |setting: &Setting| setting.values.get(at).cloned().flatten();
-        table.text(letter(at), |setting| value(setting).unwrap_or_else(|| "default".to_owned()));
+        table.text(label, |setting| value(setting).unwrap_or_else(|| "default".to_owned()));
     }
     table.table
 }
 
 /// `64MB in A, C; default in B`
-fn grouped(setting: &Setting) -> String {
-    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
-    for (at, value) in setting.values.iter().enumerate() {
+fn grouped(setting: &Setting, labels: &[String]) -> String {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (label, value) in labels.iter().zip(&setting.values) {
         let value = value.as_deref().unwrap_or("default");
         match groups.iter_mut().find(|(other, _)| *other == value) {
-            Some((_, letters)) => letters.push(letter(at)),
-            None => groups.push((value, vec![letter(at)])),
+            Some((_, labels)) => labels.push(label),
+            None => groups.push((value, vec![label])),
         }
     }
     let groups: Vec<_> =
-        groups.iter().map(|(value, letters)| format!("{value} in {}", letters.join(", "))).collect();
+        groups.iter().map(|(value, labels)| format!("{value} in {}", labels.join(", "))).collect();
     groups.join("; ")
 }

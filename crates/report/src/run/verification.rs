@@ -52,7 +52,7 @@ pub(super) fn brief_of_run(record: &Record) -> Vec<Block> {
 /// For the page.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
     let Some(found) = &record.verification else { return Vec::new() };
-    let Banner { tone, text } = banner(found);
+    let Banner { tone, text, .. } = banner(found);
     let mut blocks = vec![Block::Paragraph(tone, format!("{text}."))];
     blocks.extend(brief(found));
     blocks.extend(examples(found));

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use results::{BuildFingerprint, Event, Evidence, Limit, LimitedBy, Record, ServiceLevel, Status, Verdict};
+use results::{BuildFingerprint, Event, Limit, LimitedBy, Record, ServiceLevel, Status};
 
-use super::{Run, goals, letter};
+use super::labels::labels;
+use super::{Run, goals};
 use crate::document::{Banner, Block, Tone};
 use crate::figures::{asked_seconds, counted, measured_seconds};
 use crate::prose::{enumerate, escaped_line, sentence};
@@ -17,7 +18,9 @@ pub(super) fn banners(record: &Record) -> Vec<Banner> {
     let bad = |text| Banner::new(Tone::Bad, text);
     let [cut_short, everything_failed, client_limited] = alarms(record).map(|text| text.map(bad));
     let kept = wording::service_level(record).map(|(level, text)| service_level_banner(level, text));
-    let interrupted = wording::interruption(&record.summary).map(bad);
+    let for_terminal = |banner: Option<Banner>| banner.map(Banner::for_terminal);
+    let interrupted = for_terminal(wording::interruption(&record.summary).map(bad));
+    let [everything_failed, client_limited] = [everything_failed, client_limited].map(for_terminal);
     interrupted
         .into_iter()
         .chain(cut_short)
@@ -45,18 +48,19 @@ const ANSWERS_MAX: usize = 12;
 
 /// Before runs side by side: which of them met their goals, and kept their rates and limits.
 pub(super) fn banners_of_runs(runs: &[Run<'_>]) -> Vec<Banner> {
+    let labels = labels(runs);
     let told = |(at, run): (usize, &Run<'_>)| {
         let (level, text) = wording::service_level(run.record)?;
-        Some(service_level_banner(level, format!("{}: {text}", letter(at))))
+        Some(service_level_banner(level, format!("{}: {text}", labels[at])))
     };
     let banners: Vec<Banner> = runs.iter().enumerate().filter_map(told).collect();
     let of_goals = |(at, run): (usize, &Run<'_>)| {
-        let Banner { tone, text } = goals::banner(run.record)?;
-        Some(Banner::new(tone, format!("{}: {text}", letter(at))))
+        let Banner { tone, text, .. } = goals::banner(run.record)?;
+        Some(Banner::new(tone, format!("{}: {text}", labels[at])))
     };
     let interruption = |(at, run): (usize, &Run<'_>)| {
         let text = wording::interruption(&run.record.summary)?;
-        Some(Banner::new(Tone::Bad, format!("{}: {text}", letter(at))))
+        Some(Banner::new(Tone::Bad, format!("{}: {text}", labels[at])))
     };
     let first = || runs.iter().take(ANSWERS_MAX).enumerate();
     let of_goals: Vec<Banner> =
@@ -113,33 +117,35 @@ pub(super) fn of_run(record: &Record, damaged_histograms: usize) -> Vec<Block> {
     lists(damaged.into_iter().chain(cautions(record)).collect(), notes(record))
 }
 
-/// The warnings of runs side by side: those of the comparison, those of each run with its letter, and one line for each
-/// kind with the letters of its runs.
+/// The warnings of runs side by side: those of the comparison, those of each run with its label, and one line for each
+/// kind with the labels of its runs.
 pub(super) fn of_runs(runs: &[Run<'_>], damaged_histograms: &[usize]) -> Vec<Block> {
+    let labels = labels(runs);
     let records: Vec<&Record> = runs.iter().map(|run| run.record).collect();
     let of_comparison = results::warnings_of_comparison(&records);
     let of_comparison = of_comparison.iter().map(wording::warning);
     let of_run = |(at, run): (usize, &Run<'_>)| {
         let alarms = alarms(run.record).into_iter().flatten();
         let all = alarms.chain(damaged_sentence(damaged_histograms[at]));
-        let letter = letter(at);
-        all.map(|warning| format!("{letter}: {warning}")).collect::<Vec<_>>()
+        let label = &labels[at];
+        all.map(|warning| format!("{label}: {warning}")).collect::<Vec<_>>()
     };
     let of_runs = runs.iter().enumerate().flat_map(of_run);
     let kinds = wording::warnings_by_kind(records.iter().map(|record| record.cautions()));
-    let of_kinds = kinds.into_iter().map(|(at, warning)| format!("{}: {warning}", letters(&at, runs.len())));
+    let of_kinds = kinds.into_iter().map(|(at, warning)| format!("{}: {warning}", named(&at, &labels)));
     lists(builds(runs).into_iter().chain(of_comparison).chain(of_runs).chain(of_kinds).collect(), Vec::new())
 }
 
-/// Letters that one line lists; of more runs it gives the number.
-const LETTERS_MAX: usize = 6;
+/// Labels that one line lists; of more runs it gives the number.
+const LABELS_MAX: usize = 6;
 
 /// `A and C`, `All runs`, `38 of 100 runs`
-fn letters(positions: &BTreeSet<usize>, all: usize) -> String {
+fn named(positions: &BTreeSet<usize>, labels: &[String]) -> String {
+    let all = labels.len();
     match positions.len() {
         number if number == all && all > 2 => "All runs".to_owned(),
-        number if number > LETTERS_MAX => format!("{number} of {all} runs"),
-        _ => enumerate(&positions.iter().map(|at| letter(*at)).collect::<Vec<_>>()),
+        number if number > LABELS_MAX => format!("{number} of {all} runs"),
+        _ => enumerate(&positions.iter().map(|at| labels[*at].clone()).collect::<Vec<_>>()),
     }
 }
 
@@ -162,22 +168,6 @@ fn damaged_sentence(number: usize) -> Option<String> {
     (number > 0).then(|| format!("{histograms} in the record cannot be read; the charts leave them out."))
 }
 
-/// Which resource limited the throughput, in a sentence.
-pub(super) fn limit_sentence(verdict: Option<&Verdict>) -> &'static str {
-    let is_way = verdict.is_some_and(|verdict| matches!(verdict.evidence, Evidence::OnTheWay { .. }));
-    match verdict.map(|verdict| verdict.limit) {
-        Some(LimitedBy::Server) => "The server was the limit.",
-        Some(LimitedBy::Generator) => {
-            "pgmeter itself was the limit: the figures describe the load generator, not the server."
-        }
-        Some(LimitedBy::ClientCount) => "The number of clients was the limit.",
-        Some(LimitedBy::Network) if is_way => "The network or a proxy was the limit.",
-        Some(LimitedBy::Network) => "The network was the limit.",
-        Some(LimitedBy::Undecided) => "The limit could not be determined.",
-        None => "The limit was not determined.",
-    }
-}
-
 /// Whether the run had settled, and the evidence.
 pub(super) fn steady_state(record: &Record) -> Option<(Tone, String)> {
     let state = record.summary.steady_state.as_ref()?;
@@ -193,15 +183,15 @@ pub(crate) fn event_detail(event: &Event) -> String {
 /// That the servers were built differently, if they were.
 pub(super) fn builds(runs: &[Run<'_>]) -> Option<String> {
     let mut kinds: Vec<(&BuildFingerprint, Vec<String>)> = Vec::new();
-    for (at, run) in runs.iter().enumerate() {
+    for (run, label) in runs.iter().zip(labels(runs)) {
         let Some(server) = &run.record.environment.server else { continue };
         match kinds.iter_mut().find(|(build, _)| **build == server.build) {
-            Some((_, letters)) => letters.push(letter(at)),
-            None => kinds.push((&server.build, vec![letter(at)])),
+            Some((_, labels)) => labels.push(label),
+            None => kinds.push((&server.build, vec![label])),
         }
     }
-    let describe = |(build, letters): &(&BuildFingerprint, Vec<String>)| {
-        format!("{}: {}", letters.join(", "), escaped_line(&build.version))
+    let describe = |(build, labels): &(&BuildFingerprint, Vec<String>)| {
+        format!("{}: {}", labels.join(", "), escaped_line(&build.version))
     };
     (kinds.len() > 1).then(|| {
         let kinds: Vec<_> = kinds.iter().map(describe).collect();
@@ -217,9 +207,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warning_of_many_runs_lists_a_few_letters_or_their_number() {
-        let check = |positions: &[usize], all, expected: &str| {
-            assert_eq!(letters(&positions.iter().copied().collect(), all), expected);
+    fn a_warning_of_many_runs_lists_a_few_labels_or_their_number() {
+        let check = |positions: &[usize], all: usize, expected: &str| {
+            let labels: Vec<String> =
+                ["A", "B", "C"].into_iter().cycle().take(all).map(str::to_owned).collect();
+            assert_eq!(named(&positions.iter().copied().collect(), &labels), expected);
         };
         check(&[1], 2, "B");
         check(&[0, 1], 2, "A and B");

@@ -7,10 +7,11 @@ use results::{
 };
 
 use super::{counted, warnings::warning};
-use crate::comparison::{figures, names};
+use crate::comparison::names;
 use crate::figures::{TIE, fixed, latency};
 use crate::metrics::Quantity;
 use crate::prose::{capitalised, enumerate, escaped_line};
+use crate::ratios;
 
 /// So few set-ups of two servers are called few.
 const SETUPS_FEW: u64 = 5;
@@ -28,9 +29,11 @@ pub(crate) fn comparison_in_short(line: &ComparisonLine) -> String {
     let is_whole = line.status == ComparisonStatus::Complete.name();
     let status =
         if is_whole { String::new() } else { format!("{}, ", escaped_line(&line.status).replace('_', " ")) };
-    let change = line.finding.as_ref().and_then(|finding| {
-        let [change, ..] = figures(finding);
-        Some(format!(": {} {}{TIE}%", names::short(finding.metric), change?))
+    let change = line.finding.as_ref().map(|finding| {
+        let interval = finding.low.zip(finding.high);
+        let shown = ratios::change(finding.ratio, interval);
+        let shown = shown.unwrap_or_else(|| ratios::value(finding.ratio, interval));
+        format!(": {} {shown}", names::short(finding.metric))
     });
     format!("{status}{decision}{}", change.unwrap_or_default())
 }
@@ -137,25 +140,21 @@ fn signed_percent(share: f64) -> String {
 pub(crate) fn notes_of_method(method: &ComparisonMethod) -> Vec<String> {
     let checkpoints = match method.checkpoints {
         Checkpoints::EachBlock => Some(
-            "Each block begins right after a checkpoint, when full-page images are most frequent. This is so for both \
-             sides, and WAL per transaction is higher than in a long run.",
+            "Each block of both sides begins right after a checkpoint, so WAL per transaction is higher than in a long run.",
         ),
         Checkpoints::NotAllowed => Some(
-            "Rows changed during the blocks, by these scripts or by other sessions, and the role may not make \
-             checkpoints. Full-page images become rarer with the time since the last checkpoint, and both sides go first equally often. GRANT pg_checkpoint (PostgreSQL 15 and newer) makes \
-             the blocks alike.",
+            "Rows changed, and the role may not make checkpoints, so blocks differ in full-page images. GRANT pg_checkpoint \
+             (PostgreSQL 15 and newer) makes them alike.",
         ),
         Checkpoints::NotWanted => Some(
-            "Rows changed during the blocks, by these scripts or by other sessions, and none begins with a checkpoint. \
-             Full-page images become rarer with the time since the last checkpoint, and both sides go first equally often.",
+            "Rows changed, and no block begins with a checkpoint, so blocks differ in full-page images; both sides alike.",
         ),
         Checkpoints::NotNeeded => None,
     };
     let settings: Vec<String> = method.session_settings.iter().map(|name| escaped_line(name)).collect();
     let settings = (!settings.is_empty()).then(|| {
         format!(
-            "Both sides use one server, and each connection sets {} for itself. Server processes that serve no client do \
-             not have that setting.",
+            "Both sides use one server: each connection sets {} for itself, and background processes do not have it.",
             enumerate(&settings)
         )
     });
@@ -208,7 +207,7 @@ mod tests {
         );
         check(
             &ComparisonNote::WalOfOthers { bytes_per_s: 20_000.0 },
-            "The scripts only read and changed no row, so the WAL of the server, 20.0 kB per second of load, is not shown \
+            "The scripts only read and changed no row, so the WAL of the server, 20 kB per second of load, is not shown \
              as their cost. Other databases and background processes write WAL; a query itself writes some when it \
              prunes a page or sets hint bits.",
         );

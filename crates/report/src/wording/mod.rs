@@ -15,7 +15,8 @@ mod warnings;
 pub(crate) use ceilings::{ceiling, ceiling_name};
 pub(crate) use comparison::{comparison_in_short, comparison_note, notes_of_method};
 pub(crate) use effects::{
-    effect, effect_range, effects_answer, effects_notes, factor_name, interaction, other_interactions,
+    effects_answer, effects_details, effects_notes, factor_name, interaction, not_measurable,
+    other_interactions,
 };
 pub(crate) use goals::{
     Measurement, goal, goals, goals_in_short, interval as goal_interval, method as method_of_goals, stopped,
@@ -25,7 +26,7 @@ pub(crate) use interruption::interruption;
 pub(crate) use rules::{rule, rule_finding, rule_verdict, rules_in_short, rules_kept};
 pub(crate) use service_level::service_level;
 pub(crate) use steady::{drifts, steady};
-pub(crate) use verdict::{evidence, evidence_of_run};
+pub(crate) use verdict::{evidence, evidence_of_run, limit};
 pub(crate) use warnings::{warning, warnings_by_kind};
 
 use results::{Counts, ExperimentLine, QuerySetLine, RunLine, RunStatus, Warning};
@@ -123,7 +124,7 @@ pub(crate) fn query_set_in_short(line: &QuerySetLine) -> String {
 }
 
 /// `LWLock WALWrite`; a backend that does not wait is `running`, or `waiting for a CPU`.
-pub(crate) fn wait_name(event_type: &str, event: &str) -> String {
+pub fn wait_name(event_type: &str, event: &str) -> String {
     match (event_type, event) {
         ("CPU", "runnable") => format!("waiting for a{TIE}CPU"),
         // The sum of rare kinds has no type.

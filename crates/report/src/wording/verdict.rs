@@ -2,12 +2,41 @@
 //! docs/generator.md has its rules.
 
 use results::{
-    BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Record, Verdict,
+    BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Record, ServerResource,
+    Verdict,
 };
 
 use super::{counted, share};
-use crate::figures::{as_asked, count, latency, rate};
+use crate::figures::{TIE, as_asked, count, latency, rate};
 use crate::prose::escaped_line;
+
+/// What limited the run, as a clause: `the server's WAL flushes were the limit`.
+pub(crate) fn limit(verdict: Option<&Verdict>) -> String {
+    let Some(verdict) = verdict else { return "the limit was not determined".to_owned() };
+    let limit = match (verdict.limit, verdict.resource) {
+        (LimitedBy::Server, Some(ServerResource::Processors)) => "the server's CPU was the limit",
+        (LimitedBy::Server, Some(ServerResource::WalFlush)) => "the server's WAL flushes were the limit",
+        (LimitedBy::Server, Some(ServerResource::RowLocks)) => "row locks were the limit",
+        (LimitedBy::Server, Some(ServerResource::Io)) => "the server's I/O was the limit",
+        (LimitedBy::Server, None) => "the server was the limit",
+        (LimitedBy::Generator, _) => "pgmeter itself was the limit, not the server",
+        (LimitedBy::ClientCount, _) => "the number of clients was the limit",
+        (LimitedBy::Network, _) if matches!(verdict.evidence, Evidence::OnTheWay { .. }) => {
+            "the network or a proxy was the limit"
+        }
+        (LimitedBy::Network, _) => "the network was the limit",
+        (LimitedBy::Undecided, _) if matches!(verdict.evidence, Evidence::TooShort { .. }) => {
+            "too short to find the limit"
+        }
+        (LimitedBy::Undecided, _)
+            if matches!(verdict.evidence, Evidence::RateKept { .. } | Evidence::Sleep { .. }) =>
+        {
+            "nothing was at its limit"
+        }
+        (LimitedBy::Undecided, _) => "the limit could not be determined",
+    };
+    limit.to_owned()
+}
 
 /// The evidence of a verdict, in full sentences.
 pub(crate) fn evidence(verdict: &Verdict) -> String {
@@ -81,13 +110,13 @@ fn sentence(limit: LimitedBy, evidence: &Evidence) -> String {
             latency(*round_trip_us)
         ),
         Evidence::RateKept { rate_tps, busiest } => format!(
-            "The rate of {} tps was kept, so nothing was at its limit. {} was idle {} of the time.",
+            "The rate of {}{TIE}tps was kept, so nothing was at its limit. {} was idle {} of the time.",
             as_asked(*rate_tps),
             subject(busiest),
             share(busiest.idle_share)
         ),
         Evidence::RateMissed { rate_tps, missed_share, clients_idle_share } => format!(
-            "{} of the transactions at {} tps were skipped or not finished in time, although the clients were idle {} of \
+            "{} of the transactions at {}{TIE}tps were skipped or not finished in time, although the clients were idle {} of \
              the time. Something blocked all of them at times. See the response times over time.",
             share(*missed_share),
             as_asked(*rate_tps),
@@ -205,7 +234,7 @@ fn sentence(limit: LimitedBy, evidence: &Evidence) -> String {
             )
         }
         Evidence::TooFewClients { clients, tps_max, service_us, rate_tps, clients_needed } => format!(
-            "{} can reach at most {} tps with a service time of {}, and {} tps were requested. Use at least {} clients \
+            "{} can reach at most {}{TIE}tps with a service time of {}, and {}{TIE}tps were requested. Use at least {} clients \
              (-c).",
             counted([u64::from(*clients)], "client", "clients"),
             rate(*tps_max),
@@ -234,8 +263,6 @@ fn cpu_use(busiest: &BusiestWorker) -> String {
 
 #[cfg(test)]
 mod tests {
-    use results::ServerResource;
-
     use super::*;
     use crate::figures::with_ordinary_spaces;
 

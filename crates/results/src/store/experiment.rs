@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::{OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
 
-use super::{Store, TrialStatus, annotation, failed, tables};
+use super::{Store, TrialStatus, annotation, failed};
 use crate::{
     Annotation, Ceiling, CounterTable, Environment, ExperimentDesign, KeptText, LimitedBy, Observation,
     PerTransaction, Plan, ResultsError, StandbyFigures, StepsRecord, Summary, Waits, Warning,
@@ -27,7 +27,7 @@ pub struct StoredExperiment {
     pub started_at: String,
     /// Contents of its file and of referenced files, by name, with masked secrets.
     pub files: BTreeMap<String, String>,
-    /// What its file says; `None` of a store of an earlier format.
+    /// What its file says; `None` if this version cannot read it.
     pub design: Option<ExperimentDesign>,
     /// Trials in the order of execution.
     pub trials: Vec<StoredTrial>,
@@ -152,11 +152,9 @@ impl Store {
     /// The store cannot be read, or has none of that number.
     pub fn experiment(&self, experiment: i64) -> Result<StoredExperiment, ResultsError> {
         let read = || -> rusqlite::Result<StoredExperiment> {
-            let sql = format!(
-                "SELECT name, profile, started_at, files, label, note, {} FROM experiments WHERE experiment = ?1",
-                tables::design(&self.connection)?
-            );
-            let stored = self.connection.query_row(&sql, [experiment], |row| {
+            let sql = "SELECT name, profile, started_at, files, label, note, design FROM experiments \
+                       WHERE experiment = ?1";
+            let stored = self.connection.query_row(sql, [experiment], |row| {
                 Ok(StoredExperiment {
                     experiment,
                     annotation: annotation(row, 4)?,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{RunStatus, Store, annotation, directory_of, failed, tables};
+use super::{RunStatus, Store, annotation, directory_of, failed};
 use crate::entry_id::{Called, called};
 use crate::error::shown;
 use crate::safe_text::in_one_line;
@@ -191,9 +191,8 @@ impl Store {
     /// The path of the record of a stored run.
     fn record_path(&self, run: i64) -> Result<PathBuf, ResultsError> {
         let read = || {
-            let alive_at = tables::alive_at(&self.connection)?;
-            let sql = format!("SELECT status, record_path, {alive_at} FROM runs WHERE run = ?1");
-            self.connection.query_row(&sql, [run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            let sql = "SELECT status, record_path, alive_at FROM runs WHERE run = ?1";
+            self.connection.query_row(sql, [run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         };
         let (status, path, alive_at): (String, Option<String>, Option<String>) =
             read().map_err(failed(&self.path))?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::{OptionalExtension, Transaction, params, params_from_iter};
 
 use super::import::{Identity, known};
-use super::{Imported, Store, failed, tables};
+use super::{Imported, Store, failed};
 use crate::{EntryId, EntryKind, Environment, Plan, ResultsError};
 
 /// Result of importing another store.
@@ -140,7 +140,7 @@ impl Store {
             "seed",
             "plan",
             "environment",
-            tables::alive_at(&other.connection).map_err(invalid)?,
+            "alive_at",
         ];
         let sql = format!("SELECT {} FROM runs WHERE run = ?1", columns.join(", "));
         let read = other.connection.query_row(&sql, [run], |row| {
@@ -243,11 +243,8 @@ struct OtherTrial {
 
 impl OtherExperiment {
     fn read(other: &Store, experiment: i64) -> rusqlite::Result<Self> {
-        let sql = format!(
-            "SELECT name, profile, files, started_at, hostname, {} FROM experiments WHERE experiment = ?1",
-            tables::design(&other.connection)?
-        );
-        let (columns, design) = other.connection.query_row(&sql, [experiment], |row| {
+        let sql = "SELECT name, profile, files, started_at, hostname, design FROM experiments WHERE experiment = ?1";
+        let (columns, design) = other.connection.query_row(sql, [experiment], |row| {
             Ok(([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?], row.get(5)?))
         })?;
         let sql = "SELECT position, factors, repeat, status, reason, run, record FROM trials LEFT JOIN steps USING (trial) \

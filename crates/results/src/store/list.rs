@@ -10,7 +10,7 @@ use stats::Scale;
 use stats::comparison::{ComparisonDecision, MetricFinding};
 use stats::goals::{GoalTally, GoalVerdict};
 
-use super::{Store, annotation, failed, tables};
+use super::{Store, annotation, failed};
 use crate::safe_text::indented;
 use crate::{Annotation, EntryId, EntryKind, Plan, ResultsError, Summary, UtcTime};
 
@@ -27,12 +27,14 @@ pub struct ListFilter {
     pub label: Option<String>,
     /// The host of pgmeter, or that of the server as it was named.
     pub host: Option<String>,
+    /// Whether runs of trials are listed too, beside their experiments. Those with the label always are.
+    pub trials: bool,
 }
 
 impl Default for ListFilter {
     /// All entries.
     fn default() -> Self {
-        ListFilter { newest: u32::MAX, script: None, since: None, label: None, host: None }
+        ListFilter { newest: u32::MAX, script: None, since: None, label: None, host: None, trials: true }
     }
 }
 
@@ -224,6 +226,9 @@ pub struct RunLine {
     pub record_path: Option<String>,
     /// Its trial, if it belongs to an experiment.
     pub trial: Option<TrialOfRun>,
+    /// Throughput of each tenth of its seconds, or of each second if there are fewer.
+    #[serde(skip)]
+    pub tps_curve: Vec<f64>,
     /// What was asked, if this version can read it.
     #[serde(skip)]
     pub plan: Option<Plan>,
@@ -235,6 +240,9 @@ pub struct RunLine {
 /// The trial of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrialOfRun {
+    /// The experiment's number.
+    #[serde(skip)]
+    pub experiment_number: i64,
     /// The experiment's name.
     pub experiment: String,
     /// Factors and levels.
@@ -282,16 +290,26 @@ pub fn entries_json(entries: &[Entry]) -> String {
     indented(&entries)
 }
 
+/// Of runs: all, or those that are of no trial.
+const ALL_RUNS: &str = "TRUE";
+const WITHOUT_TRIALS: &str = "run NOT IN (SELECT run FROM trials WHERE run IS NOT NULL)";
+
 /// Conditions on the rows of a table or view that has `started_at` and `label`. Missing values are `NULL`.
 const CONDITIONS: &str = "(:since IS NULL OR started_at >= :since) AND (:label IS NULL OR label = :label)";
 
 const RUNS: &str = "
 SELECT run, runs.status, runs.reason, runs.started_at, scripts, runs.hostname, server_version, clients, duration_s, tps, tps_low,
        tps_high, p99_us, failed, limited_by, kept, warnings, record_path, experiments.name, factors, repeat,
-       runs.label, runs.note, plan, summary, goals_met, goals_missed, goals_undecided, last_sign
-FROM (SELECT run_summary.*, plan, summary, ALIVE_AT AS last_sign FROM run_summary JOIN runs USING (run)
+       runs.label, runs.note, plan, summary, goals_met, goals_missed, goals_undecided, last_sign,
+       experiment,
+       (SELECT json_group_array(tps)
+        FROM (SELECT sum(succeeded) / sum(end_s - start_s) AS tps
+              FROM (SELECT succeeded, start_s, end_s, ntile(10) OVER (ORDER BY position) AS part
+                    FROM intervals WHERE intervals.run = runs.run AND end_s - start_s >= 0.5)
+              GROUP BY part ORDER BY part))
+FROM (SELECT run_summary.*, plan, summary, runs.alive_at AS last_sign FROM run_summary JOIN runs USING (run)
       WHERE run IN (SELECT run FROM runs
-                    WHERE CONDITIONS
+                    WHERE CONDITIONS AND LISTED
                       AND (:host IS NULL OR hostname = :host OR json_extract(plan, '$.connection.host') = :host)
                       AND (:script IS NULL OR EXISTS
                            (SELECT 1 FROM json_each(plan, '$.scripts')
@@ -358,7 +376,12 @@ fn json<T: DeserializeOwned>(text: Option<String>) -> Option<T> {
 /// The trial, from three columns of [`RUNS`].
 fn trial(row: &Row<'_>) -> rusqlite::Result<Option<TrialOfRun>> {
     let Some(experiment) = row.get::<_, Option<String>>(18)? else { return Ok(None) };
-    Ok(Some(TrialOfRun { experiment, factors: json(row.get(19)?).unwrap_or_default(), repeat: row.get(20)? }))
+    Ok(Some(TrialOfRun {
+        experiment_number: row.get(29)?,
+        experiment,
+        factors: json(row.get(19)?).unwrap_or_default(),
+        repeat: row.get(20)?,
+    }))
 }
 
 fn run_line(row: &Row<'_>, gone: &[i64]) -> rusqlite::Result<RunLine> {
@@ -386,6 +409,7 @@ fn run_line(row: &Row<'_>, gone: &[i64]) -> rusqlite::Result<RunLine> {
         warnings: row.get(16)?,
         record_path: row.get(17)?,
         trial: trial(row)?,
+        tps_curve: json(row.get(30)?).unwrap_or_default(),
         alive_at: row.get(28)?,
         plan: json(row.get(23)?),
         summary: json(row.get(24)?),
@@ -492,11 +516,10 @@ impl Store {
         filter: &ListFilter,
         line: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<Vec<T>> {
-        let ListFilter { newest, script, since, label, host } = filter;
-        let mut statement = {
-            let alive_at = tables::alive_at(&self.connection)?;
-            self.connection.prepare(&sql.replace("CONDITIONS", CONDITIONS).replace("ALIVE_AT", alive_at))?
-        };
+        let ListFilter { newest, script, since, label, host, trials } = filter;
+        let listed = if *trials || label.is_some() { ALL_RUNS } else { WITHOUT_TRIALS };
+        let mut statement =
+            self.connection.prepare(&sql.replace("CONDITIONS", CONDITIONS).replace("LISTED", listed))?;
         let since = since.map(|since| since.to_string());
         let parameters = named_params! {
             ":newest": newest, ":script": script, ":since": since, ":label": label, ":host": host,

@@ -70,8 +70,7 @@ impl Store {
         if names_directory { path.join(FILE_NAME) } else { path.to_owned() }
     }
 
-    /// Opens the store for writing. Creates it if it is missing, and upgrades an older format. Marks runs whose process
-    /// has gone as killed.
+    /// Opens the store for writing. Creates it if it is missing. Marks runs whose process has gone as killed.
     ///
     /// # Errors
     /// The store cannot be created or written, or is not a pgmeter store.
@@ -87,8 +86,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens an existing store for reading. Upgrades an older format and marks runs whose process has gone as killed,
-    /// if the directory is writable.
+    /// Opens an existing store for reading. Marks runs whose process has gone as killed, if the directory is writable.
     ///
     /// # Errors
     /// The store does not exist or is not a pgmeter store.
@@ -102,8 +100,12 @@ impl Store {
             )));
         }
         let readable = OpenFlags::SQLITE_OPEN_READ_WRITE;
-        let opened = Store::connect(path.clone(), readable)
-            .and_then(|mut store| tables::bring_up(&store.path, &mut store.connection).map(|()| store));
+        let opened = Store::connect(path.clone(), readable).and_then(|mut store| {
+            if !tables::check(&store.path, &store.connection)? {
+                tables::prepare(&store.path, &mut store.connection)?;
+            }
+            Ok(store)
+        });
         match opened {
             Ok(mut store) => {
                 // If the store is read-only, reading functions compute the same status.

@@ -5,7 +5,7 @@ use rusqlite::{Row, params};
 use serde::{Deserialize, Serialize};
 
 use super::process::Process;
-use super::{Store, failed, tables};
+use super::{Store, failed};
 use crate::secrets::{self, Kind};
 use crate::{ResultsError, UtcTime};
 
@@ -58,7 +58,6 @@ pub struct LeftChange {
 
 impl LeftChange {
     /// The sentence that tells of it.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let Self { database: ChangedDatabase { server, name, .. }, undo, began_at, .. } = self;
         let undo = undo.iter().map(|sql| format!("{sql};")).collect::<Vec<_>>().join(" ");
@@ -157,16 +156,9 @@ impl Store {
     fn schema_changes(&self, of_ended: bool) -> Result<Vec<LeftChange>, ResultsError> {
         let own = Process::own();
         let read = || -> rusqlite::Result<Vec<(LeftChange, Process)>> {
-            // A store that is only read may have an older format.
-            if !tables::has_schema_changes(&self.connection)? {
-                return Ok(Vec::new());
-            }
-            let sql = format!(
-                "SELECT change, server, database, database_oid, undo, has_only_indexes, began_at, hostname, boot_id, \
-                 pid_namespace, pid, pid_started_ticks, is_made, {} FROM schema_changes ORDER BY change",
-                tables::what_changes_made(&self.connection)?
-            );
-            let mut statement = self.connection.prepare(&sql)?;
+            let sql = "SELECT change, server, database, database_oid, undo, has_only_indexes, began_at, hostname, boot_id, \
+                       pid_namespace, pid, pid_started_ticks, is_made, system, made FROM schema_changes ORDER BY change";
+            let mut statement = self.connection.prepare(sql)?;
             let rows = statement.query_map([], |row| Ok((left(row)?, Process::read(row, 7)?)))?;
             rows.collect()
         };

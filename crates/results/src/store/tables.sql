@@ -1,4 +1,4 @@
--- The tables of the store. A change here needs a step in tables.rs. What people query are the views; docs/store.md
+-- The tables of the store. A change here needs a new form in tables.rs. What people query are the views; docs/store.md
 -- explains both.
 -- A run that is over is never changed, apart from its label and its note, and entries are removed only after a row of
 -- removals says so: triggers check both.
@@ -161,3 +161,22 @@ CREATE TRIGGER runs_that_are_over_stay_as_they_are BEFORE UPDATE OF
 ON runs
 WHEN OLD.status NOT IN ('running', 'killed')
 BEGIN SELECT RAISE(ABORT, 'a run that is over is never changed'); END;
+
+-- Changes of the schema of users' databases that are in force; see schema_changes.rs.
+CREATE TABLE schema_changes (
+    change INTEGER PRIMARY KEY AUTOINCREMENT,
+    server TEXT NOT NULL,
+    database TEXT NOT NULL,
+    database_oid INTEGER NOT NULL,
+    undo TEXT NOT NULL CHECK (json_valid(undo)),
+    has_only_indexes INTEGER NOT NULL,
+    is_made INTEGER NOT NULL DEFAULT 0,
+    began_at TEXT NOT NULL,
+    hostname TEXT NOT NULL,
+    boot_id TEXT,
+    pid_namespace TEXT,
+    pid INTEGER,
+    pid_started_ticks INTEGER,
+    system TEXT,
+    made TEXT CHECK (made IS NULL OR json_valid(made))
+);

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params, params_from
 use serde::Serialize;
 
 use super::process::Process;
-use super::{Store, failed, tables};
+use super::{Store, failed};
 use crate::{
     Annotation, Environment, Interval, Label, Note, Plan, Record, ResultsError, ServerSample, Status, UtcTime,
 };
@@ -93,12 +93,9 @@ impl Store {
     /// Runs with the status running whose process has gone. Of a process that cannot be seen from here, such as one of
     /// another host, the age of its last sign of life decides.
     pub(super) fn gone(&self) -> rusqlite::Result<Vec<i64>> {
-        let sql = format!(
-            "SELECT run, {}, hostname, boot_id, pid_namespace, pid, pid_started_ticks FROM runs \
-             WHERE status = 'running'",
-            tables::alive_at(&self.connection)?
-        );
-        let mut statement = self.connection.prepare(&sql)?;
+        let sql = "SELECT run, alive_at, hostname, boot_id, pid_namespace, pid, pid_started_ticks FROM runs \
+                   WHERE status = 'running'";
+        let mut statement = self.connection.prepare(sql)?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, Process::read(row, 2)?)))?;
         let found = rows.collect::<Result<Vec<(i64, Option<String>, Process)>, _>>()?;
         let own = Process::own();

@@ -214,6 +214,9 @@ fn the_list_has_all_kinds_by_their_start_and_is_filtered() {
     assert_eq!(place.ids(&all()), ["2", "3", "1", "4", "e1"], "the experiment began now");
     assert_eq!(place.ids(&ListFilter { newest: 2, ..all() }), ["4", "e1"]);
     assert_eq!(place.ids(&ListFilter { label: Some("a".to_owned()), ..all() }), ["1"]);
+    let without_trials = ListFilter { trials: false, ..all() };
+    assert_eq!(place.ids(&without_trials), ["2", "3", "1", "e1"]);
+    assert_eq!(place.ids(&ListFilter { newest: 2, ..without_trials }), ["1", "e1"]);
     assert_eq!(place.ids(&ListFilter { script: Some("transf".to_owned()), ..all() }), ["3"]);
     assert_eq!(place.ids(&ListFilter { script: Some("tpcb".to_owned()), ..all() }), ["2", "1", "4", "e1"]);
     assert_eq!(place.ids(&ListFilter { since: Some(record(5).started_at), ..all() }), ["1", "4", "e1"]);

@@ -142,33 +142,3 @@ fn query_sets_of_another_store_are_imported_once() {
     assert_eq!(import(), ImportTotals { new: Vec::new(), known: 1, refused: 0 });
     assert_eq!(here.query_set(1).expect("it is there"), record(Some("x")));
 }
-
-/// Builds a store of form 1 from a new one: what the first form did not have is removed.
-#[test]
-fn a_store_of_the_first_form_is_upgraded_and_its_removals_stay() {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    let path = place.path().join("s.sqlite");
-    drop(Store::create(&path).expect("it can be made"));
-    let sql = Connection::open(&path).expect("it is there");
-    let views = "SELECT group_concat('DROP VIEW ' || name, '; ') FROM sqlite_master WHERE type = 'view'";
-    let views: String = sql.query_row(views, [], |row| row.get(0)).expect("views");
-    sql.execute_batch(&views).expect("views are dropped in any order");
-    sql.execute_batch(
-        "ALTER TABLE runs DROP COLUMN alive_at; ALTER TABLE experiments DROP COLUMN design; DROP TABLE query_sets; DROP TABLE removals;
-         DROP TABLE schema_changes;
-         CREATE TABLE removals (
-             kind TEXT NOT NULL CHECK (kind IN ('run', 'comparison', 'experiment')), number INTEGER NOT NULL,
-             started_at TEXT NOT NULL, removed_at TEXT NOT NULL, PRIMARY KEY (kind, number)) WITHOUT ROWID;
-         INSERT INTO removals VALUES ('comparison', 7, '2026-01-01', '2026-01-02');
-         PRAGMA user_version = 1;",
-    )
-    .expect("a store of the first form");
-    drop(sql);
-    let mut store = Store::create(&path).expect("it can be upgraded");
-    let number = store.add_query_set(&record(None)).expect("it can be added");
-    store.remove(&[EntryId { kind: EntryKind::QuerySet, number }], |_| None).expect("it can be removed");
-    let error = store.entry("c7", &EntryKind::ALL).expect_err("it was removed").to_string();
-    assert!(error.starts_with("comparison c7 was removed"), "{error}");
-    let sql = Connection::open(&path).expect("it is there");
-    assert!(sql.execute("INSERT INTO removals VALUES ('x', 1, '', '')", []).is_err(), "kinds are checked");
-}

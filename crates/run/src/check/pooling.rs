@@ -157,7 +157,6 @@ pub(crate) fn remedy(error: &str) -> Option<&'static str> {
 }
 
 /// The error with its remedy, if only a pooler causes it.
-#[must_use]
 pub fn with_pooler_remedy(error: String) -> String {
     match remedy(&error) {
         Some(remedy) => format!("{error}; {remedy}"),

@@ -164,14 +164,12 @@ impl Rule {
     }
 
     /// The two options of which only one may be written in one place.
-    #[must_use]
     pub fn exclusive(&self) -> Option<[&'static str; 2]> {
         let is_it = self.relation == Excludes && self.holds == RuleScope::Written;
         self.others.first().filter(|_| is_it).map(|other| [self.option.option, other.option])
     }
 
     /// The error message, in the words of this surface.
-    #[must_use]
     pub fn sentence(&self, surface: Surface) -> String {
         let name = |setting: &Setting| surface.setting(setting.option, setting.values);
         let others = self.others.iter().map(name).collect::<Vec<_>>().join(" or ");

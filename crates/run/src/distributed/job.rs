@@ -45,7 +45,6 @@ impl Machines {
     }
 
     /// Whether this is rank 0, which executes the command.
-    #[must_use]
     pub fn is_first(&self) -> bool {
         self.exchange.rank == 0
     }

@@ -21,7 +21,6 @@ pub struct TooFewDescriptors {
 
 impl TooFewDescriptors {
     /// The error for what requires them, such as `-c 5000`.
-    #[must_use]
     pub fn for_what(self, what: &str) -> RunError {
         let Self { needed, limit } = self;
         RunError::Usage(format!(

@@ -131,7 +131,6 @@ impl Runner {
     }
 
     /// The random seed, if none was given.
-    #[must_use]
     pub fn drawn_seed(&self) -> Option<u64> {
         self.spec.seed.is_none().then_some(self.seed)
     }
@@ -142,7 +141,6 @@ impl Runner {
     }
 
     /// Number of servers to which each client connects; the engine opens no connection for scripts without weight.
-    #[must_use]
     pub fn targets_in_use(&self) -> usize {
         let in_use = self.scripts.iter().filter(|(text, _)| text.weight > 0);
         in_use.filter_map(|(_, program)| self.target_of(program)).collect::<BTreeSet<_>>().len()

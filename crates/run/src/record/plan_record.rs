@@ -207,7 +207,6 @@ fn connection(target: &Target, places: &Places) -> results::Connection {
 }
 
 /// The address of one session.
-#[must_use]
 pub fn connection_to(target: &Target, address: &Address) -> results::Connection {
     results::Connection {
         host: SafeText::from(host(address)),
@@ -218,7 +217,6 @@ pub fn connection_to(target: &Target, address: &Address) -> results::Connection 
 }
 
 /// The host of an address as libpq names it: a name, or the socket's directory.
-#[must_use]
 pub fn host(address: &Address) -> String {
     match address {
         Address::Unix(path) => path.parent().unwrap_or(path).display().to_string(),

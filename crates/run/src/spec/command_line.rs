@@ -31,7 +31,6 @@ const VARIABLES: [&str; 12] = [
 ];
 
 /// This process's command, with the seed.
-#[must_use]
 pub fn command_line(seed_drawn: Option<u64>) -> SafeText {
     let variable = |name: &&str| std::env::var_os(name).map(|value| ((*name).to_owned(), value));
     let variables = VARIABLES.iter().filter_map(variable).collect();

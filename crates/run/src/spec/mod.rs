@@ -203,7 +203,6 @@ pub struct ScriptSpec {
 
 impl ScriptSpec {
     /// A script with weight 1.
-    #[must_use]
     pub fn new(source: ScriptSource) -> Self {
         Self { source, weight: 1 }
     }
@@ -228,7 +227,6 @@ pub enum ScriptSource {
 
 impl ScriptSource {
     /// Name in reports and plans: for a file its name without the directory.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::OfWorkload(name) | Self::Text { name, .. } => name.clone(),
@@ -281,7 +279,6 @@ pub enum Vacuum {
 }
 
 /// A random seed. The hasher's keys come from the system's random numbers.
-#[must_use]
 pub fn fresh_seed() -> u64 {
     RandomState::new().hash_one("pgmeter")
 }

@@ -643,7 +643,6 @@ pub const OPTIONS: &[RunOption] = &[
 ];
 
 /// Finds an option by name.
-#[must_use]
 pub fn option(name: &str) -> Option<&'static RunOption> {
     OPTIONS.iter().find(|option| option.name == name)
 }
@@ -654,13 +653,11 @@ pub fn keys() -> impl Iterator<Item = &'static RunOption> {
 }
 
 /// Finds an experiment key by its name or alias.
-#[must_use]
 pub fn key(name: &str) -> Option<&'static RunOption> {
     keys().find(|option| option.name == name || option.key_alias == Some(name))
 }
 
 /// The manual's table of the options, as Markdown.
-#[must_use]
 pub fn table() -> String {
     let mut out = "| option | key | pgbench | description | default |\n|---|---|---|---|---|\n".to_owned();
     for option in OPTIONS {
@@ -716,7 +713,6 @@ impl RunOption {
     }
 
     /// The default for help texts and tables, given the front end's base specification.
-    #[must_use]
     pub fn default(&self, base: &RunSpec, shown: fn(&Value) -> String) -> Option<String> {
         if let Some(words) = self.default_in_words {
             return Some(words.to_owned());

@@ -43,7 +43,6 @@ impl From<RunSpec> for RunRequest {
 
 impl RunRequest {
     /// A run on this server.
-    #[must_use]
     pub fn on(target: Target, spec: RunSpec) -> Self {
         Self { spec, target: Some(target), ..Self::default() }
     }

@@ -68,7 +68,6 @@ impl ScriptText {
     }
 
     /// A script of a workload, with its weight there.
-    #[must_use]
     pub fn of_workload(script: &Script, workload: &dyn Workload) -> Self {
         let file = workload.files().iter().find(|(_, text)| **text == *script.text);
         Self {
@@ -84,7 +83,6 @@ impl ScriptText {
     }
 
     /// A script of the user.
-    #[must_use]
     pub fn of_file(name: String, text: Vec<u8>, weight: u32) -> Self {
         let description = name.clone();
         let folder = folder_of(Path::new(&name)).unwrap_or_default();
@@ -153,7 +151,8 @@ fn missing(path: &Path) -> io::Error {
             let known: Vec<&str> = scripts.iter().map(String::as_str).collect();
             let near = path.file_name().and_then(|name| config::nearest(name.to_str()?, &known));
             let near = near.map(|name| folder.map_or(name.into(), |folder| folder.join(name)));
-            let near = near.map_or(String::new(), |near| format!("; did you mean \"{}\"?", near.display()));
+            let built_in = || "; a built-in script runs with: pgmeter bench -b tpcb-like".to_owned();
+            let near = near.map_or_else(built_in, |near| format!("; did you mean \"{}\"?", near.display()));
             format!("No such file in {shown}{near}")
         }
     };
@@ -312,7 +311,6 @@ impl Scripts {
     }
 
     /// The first SQL command that has too many parameters for pgbench in this protocol, as written.
-    #[must_use]
     pub fn too_many_parameters(&self, protocol: Protocol) -> Option<String> {
         if protocol == Protocol::Simple {
             return None;
@@ -327,7 +325,6 @@ impl Scripts {
     }
 
     /// Sum of all weights.
-    #[must_use]
     pub fn total_weight(&self) -> u64 {
         self.texts.iter().map(|text| u64::from(text.weight)).sum()
     }

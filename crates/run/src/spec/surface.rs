@@ -29,7 +29,6 @@ const FIELDS: [(&str, &str); 8] = [
 
 impl Surface {
     /// The name of an option: a flag with a value by its letter, if it has one.
-    #[must_use]
     pub fn name(self, option: &str) -> String {
         match (self, options::option(option)) {
             (Self::Flags, Some(RunOption { flag: Some(Flag { short, long, value_name, .. }), .. })) => {
@@ -47,7 +46,6 @@ impl Surface {
     }
 
     /// The name of an option with one of these values.
-    #[must_use]
     pub fn setting(self, option: &str, values: &[&str]) -> String {
         let name = self.name(option);
         let is_number = |value: &str| value.bytes().all(|byte| byte.is_ascii_digit());

@@ -30,7 +30,6 @@ pub struct LeftIndex {
 
 impl LeftIndex {
     /// The sentence that tells of it.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let Self { name, undo, comment, is_named, .. } = self;
         if *is_named {

@@ -23,7 +23,6 @@ const SESSIONS_MIN: u32 = 2;
 const SESSIONS_MAX: u32 = 8;
 /// Default number of loading sessions: the number of local processors, because the server's number is unknown. It is
 /// 2 on a machine with one processor, since the server is then usually elsewhere.
-#[must_use]
 pub fn loading_sessions() -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     u32::try_from(processors).unwrap_or(SESSIONS_MAX).clamp(SESSIONS_MIN, SESSIONS_MAX)
@@ -82,7 +81,7 @@ pub fn described_rows(
     control: &Control,
     told: &mut dyn FnMut(InitProgress<'_>),
 ) -> Result<Generation, RunError> {
-    examine(session, control, told, |session, step| schema.described(options, session, step))
+    examine(session, control, told, |session, step| schema.rows(options, session, step))
 }
 
 fn examine<T>(

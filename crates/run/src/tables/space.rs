@@ -274,7 +274,7 @@ mod tests {
         let known = SpaceForecast { needed_bytes: 15_700_000_000_000_000, free_bytes: Some(4_200_000_000) };
         assert_eq!(
             known.to_string(),
-            "loading needs about 15.7 PB of disk space on the server, and 4.2 GB are free"
+            "loading needs about 14 PB of disk space on the server, and 4005 MB are free"
         );
         let unknown = SpaceForecast { free_bytes: None, ..known };
         assert!(unknown.to_string().ends_with("and its free space is not known from here"), "{unknown}");

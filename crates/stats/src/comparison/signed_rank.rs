@@ -7,7 +7,6 @@
 
 /// Two-sided confidence that a difference exists if all of these pairs have the same sign: 1 − 2 · 2⁻ⁿ, by the sign test
 /// (the same book, section 3.4).
-#[must_use]
 pub fn confidence_of_agreement(pairs: usize) -> f64 {
     let exponent = i32::try_from(pairs).unwrap_or(i32::MAX);
     (1.0 - 2.0 * 0.5_f64.powi(exponent)).max(0.0)

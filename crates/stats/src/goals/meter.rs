@@ -82,26 +82,22 @@ impl GoalMeter {
     }
 
     /// Ends the run early once a goal cannot be met any more.
-    #[must_use]
     pub fn stopping(self) -> GoalMeter {
         GoalMeter { stops: true, ..self }
     }
 
     /// The run has this number of transactions.
-    #[must_use]
     pub fn of_transactions(self, transactions: u64) -> GoalMeter {
         GoalMeter { transactions_max: Some(transactions as f64), ..self }
     }
 
     /// Transactions arrive at random at this mean rate for so many seconds.
-    #[must_use]
     pub fn of_arrivals(self, rate_tps: f64, seconds: f64) -> GoalMeter {
         let mean = rate_tps * seconds;
         GoalMeter { transactions_max: Some(mean + ARRIVALS_DEVIATIONS * mean.sqrt()), ..self }
     }
 
     /// Transactions are scheduled at this rate, and no more can succeed.
-    #[must_use]
     pub fn of_rate(self, rate_tps: Option<f64>) -> GoalMeter {
         GoalMeter { rate_tps, ..self }
     }

@@ -128,13 +128,11 @@ impl Journal {
     }
 
     /// The description of its run.
-    #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
     }
 
     /// Its directory.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -150,21 +148,18 @@ impl Journal {
     }
 
     /// Tells other processes that its run has not ended, until the file is closed. `None` if the file system has no locks.
-    #[must_use]
     pub fn occupied(&self) -> Option<File> {
         let file = File::open(self.directory.join(DESCRIPTION)).ok()?;
         file.try_lock().is_ok().then_some(file)
     }
 
     /// Whether another process has it [occupied](Journal::occupied).
-    #[must_use]
     pub fn is_occupied(&self) -> bool {
         let file = File::open(self.directory.join(DESCRIPTION));
         file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
     /// Whether its run was killed: it is known not to be in use, and its load has not ended.
-    #[must_use]
     pub fn is_left(&self) -> bool {
         let file = File::open(self.directory.join(DESCRIPTION));
         file.is_ok_and(|file| file.try_lock().is_ok()) && self.directory.join(RESERVE).exists()

@@ -154,7 +154,6 @@ const CRC_TABLE: [u32; 256] = {
 
 impl Entry {
     /// Which commit it is about.
-    #[must_use]
     pub fn key(&self) -> TokenKey {
         match self {
             Self::Sent { key, .. } | Self::Ended { key, .. } => *key,

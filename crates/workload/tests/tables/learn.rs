@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use connect::Session;
-use datagen::{Generation, NoFiles, Options, Schema};
+use datagen::{Generation, NoFiles, Options, Schema, Source};
 use learning::{Learned, learn};
+use loading::loader::catalogs::describe_tables;
 
 use crate::generated::{self, folder, open, scaled};
 use crate::harness::{NEWEST, OLDEST, lines, session, session as session_of};
@@ -79,13 +80,22 @@ fn learnt(session: &mut Session, values: bool) -> Learned {
 
 /// Loads the rows of the learnt schema into tables of a schema of their own.
 fn load(session: &mut Session, learnt: &Learned, schema: &str) {
-    let parsed = Schema::parse(&learnt.schema, "learnt.sql").unwrap_or_else(|error| panic!("{error}"));
-    let generation = Generation::new(&parsed, &Options::default(), &NoFiles)
-        .unwrap_or_else(|error| panic!("{error}\n{}", learnt.schema));
     session
         .execute(&format!("CREATE SCHEMA {schema}; SET search_path = {schema}, public"))
         .expect("a schema");
     session.execute(&learnt.schema).unwrap_or_else(|error| panic!("{error}\n{}", learnt.schema));
+    let oids = session.query(&format!(
+        "SELECT oid FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = '{schema}'::regnamespace"
+    ));
+    let oids = oids
+        .expect("tables")
+        .iter()
+        .map(|row| row.get(0).expect("an OID").parse().expect("a number"))
+        .collect();
+    let description = describe_tables(session, &oids).expect("a description");
+    let generation = Schema::new(&description, &Source::new(&learnt.schema, "learnt.sql"))
+        .and_then(|schema| Generation::new(&schema, &Options::default(), &NoFiles))
+        .unwrap_or_else(|error| panic!("{error}\n{}", learnt.schema));
     for table in generation.tables() {
         let mut copy =
             session.copy_in(&format!("COPY {} FROM STDIN", table.copy_target())).expect("COPY begins");

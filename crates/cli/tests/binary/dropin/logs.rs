@@ -101,7 +101,6 @@ fn sums_of_intervals_are_those_of_the_run_and_only_pgbench_loses_the_last() {
         .flat_map(|text| text.lines().map(fields))
         .map(|line| line[1])
         .sum();
-    #[expect(clippy::cast_precision_loss, reason = "a second's transactions are few")]
     let succeeded = own.record().summary.counts.succeeded as f64;
     assert_eq!(logged, succeeded);
 }

@@ -479,7 +479,7 @@ fn finish_within(
     foreign.map_or(Ok(()), |_| begin_counting(session))?;
     preparation.journal.hold(session)?;
     let recorded = journal::recorded(session, &preparation.journal.table)?;
-    completion::complete(session, &set.workload, recorded.as_ref(), rows)?;
+    completion::complete(session, &set.workload, recorded.as_ref(), rows, &set.foreign_keys)?;
     execute(session, &format!("drop table {}", preparation.journal.table))?;
     run_deferred(session)?;
     foreign.map_or(Ok(()), |foreign| foreign.check(session))

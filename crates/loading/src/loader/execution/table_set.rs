@@ -1,6 +1,7 @@
 //! The input of a loading of tables: the statements of the schema, the tables with their rows, and the statements after
 //! the rows. Workloads make such sets; `tables` loads them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::judged::{Judge, JudgedReference};
@@ -30,6 +31,10 @@ pub struct TableSet {
     pub is_in_order: bool,
     /// Whether triggers fire for generated rows also then.
     pub keeps_triggers: bool,
+    /// Whether the numbers of rows are counted after the loading, for checks. Code that makes rows has checks of its own.
+    pub counts_rows: bool,
+    /// The foreign keys of the schema, by the names of tables, as the marks keep them.
+    pub foreign_keys: BTreeMap<String, String>,
 }
 
 /// A table that gets rows.

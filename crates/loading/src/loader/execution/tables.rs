@@ -18,9 +18,9 @@ use super::{Execution, work};
 use crate::WorkloadError;
 use crate::contract::load::{InitOptions, InitProgress, InitReport, Progress, StepTime, tell, with_locks};
 use crate::contract::table_name::TableName;
+use crate::loader::mark_checks;
 use crate::loader::protection::concurrent_forms;
 use crate::loader::protection::foreign_objects::ForeignObjects;
-use crate::loader::row_counts;
 
 /// A table with fewer rows is one chunk: more connections would not make it faster.
 const CHUNK_ROWS_MIN: u64 = 50_000;
@@ -118,10 +118,8 @@ fn load(
             .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
     }
     with_locks(session, progress, |session, locking, _| {
-        // A built-in workload knows its numbers of rows.
-        let is_of_user = !set.folder.is_empty();
-        let rows =
-            is_of_user.then(|| row_counts::read(session, &set.workload)).transpose()?.unwrap_or_default();
+        let counts = set.counts_rows.then(|| mark_checks::count_rows(session, &set.workload));
+        let rows = counts.transpose()?.unwrap_or_default();
         locking.repeat(session, |session, lock_try| {
             preparation::finish(session, set, &preparation, &rows, lock_try)
         })

@@ -8,7 +8,7 @@ use datagen::TableRows;
 use super::{Described, GeneratedRowsOf, Rows};
 use crate::WorkloadError;
 use crate::contract::load::{LoadLimit, time_left, with_commas};
-use crate::contract::text_table::{size, table};
+use crate::contract::text_table::table;
 
 /// Bytes that a row has in addition to its values: its header, its line pointer, and its entry in the index of a key.
 const ROW_BYTES: u64 = 28;
@@ -63,7 +63,7 @@ impl LoadForecast {
     /// Refuses a load beyond the limit.
     pub(crate) fn check(&self, limit: LoadLimit) -> Result<(), WorkloadError> {
         let reason = match limit.free_bytes {
-            Some(free) if self.bytes() > free => format!("the server has {} free", size(free)),
+            Some(free) if self.bytes() > free => format!("the server has {} free", sql::size_pretty(free)),
             _ if self.bytes() > CONSENT_BYTES || self.seconds() > CONSENT_SECONDS => {
                 "more than 10 GB or 10 minutes need consent".to_owned()
             }
@@ -94,7 +94,7 @@ impl fmt::Display for LoadForecast {
         write!(
             out,
             "loading needs about {} of disk space and {}: {} rows ({})",
-            size(self.bytes()),
+            sql::size_pretty(self.bytes()),
             time_left(0, self.seconds(), std::time::Duration::from_secs(1)),
             with_commas(rows),
             largest.join(", ")
@@ -117,7 +117,7 @@ pub(crate) fn dry_run(rows: &Rows, described: &Described) -> String {
             Some(judgement) => format!("checked by the server: {}", judgement.constraints.join(", ")),
         };
         let path = own.size_reason().map_or(path.clone(), |reason| format!("{path}; {reason}"));
-        lines.push([forecast.name, with_commas(forecast.rows), size(forecast.bytes), path]);
+        lines.push([forecast.name, with_commas(forecast.rows), sql::size_pretty(forecast.bytes), path]);
     }
     lines.extend(described.kept_tables().map(|name| {
         [

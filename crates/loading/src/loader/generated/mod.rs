@@ -1,7 +1,6 @@
 //! Workloads of a schema alone: datagen generates the rows, and the statements of the schema are divided into those
 //! before and after the rows. `folder` owns the files.
 
-pub(crate) mod checks;
 mod copied_rows;
 mod forecast;
 mod judged;
@@ -33,16 +32,16 @@ use crate::contract::table_name::TableName;
 use crate::loader::catalogs;
 use crate::loader::execution;
 use crate::loader::execution::{AfterRows, LeftOut, LoadTable, Purpose, RowWriter, TableSet};
+use crate::loader::mark_checks;
 use crate::{Answer, IndexSet, Query, QueryChoice, SchemaFiles, WorkloadError};
 
 /// Rows of a table if nothing says otherwise, as in datafiller.
 const SIZE: f64 = 100.0;
-/// Estimated bytes of a row in addition to its values: its header, and entries in two indexes.
-const ROW_OVERHEAD_BYTES: u64 = 80;
-/// Longest values of a row that an estimate counts: the longest value of a text is far from the usual one.
-const ROW_BYTES_MAX: u64 = 1000;
 /// The seed of rows of a built-in workload.
 pub const SEED: u64 = 1;
+/// Why the scale of a schema cannot be chosen.
+const FIXED_SIZES: &str =
+    "each of its tables has a directive size. Leave out --scale, or replace size by mult in schema.sql";
 /// The index set without keys, foreign keys and indexes of separate statements.
 const NONE: &str = "none";
 /// The index set of the schema itself.
@@ -102,10 +101,9 @@ pub(crate) struct GeneratedRowsOf {
 }
 
 /// A schema as the server describes it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Described {
-    /// `None` for tables of a built-in workload, whose text is known.
-    pub(crate) schema: Option<Schema>,
+    pub(crate) schema: Schema,
     /// The tables that the statements of the schema fill, or that they create in another way than by CREATE TABLE.
     kept: BTreeSet<TableName>,
     relations: Relations,
@@ -117,6 +115,29 @@ impl Described {
     /// Whether the description is that of this table.
     fn is_of(&self, own: &TableDescription, table: &TableRows) -> bool {
         described_name(own).quoted() == table.sql_name()
+    }
+
+    /// The foreign keys by the names of tables, for marks. Those of partitions are those of their tables.
+    fn foreign_keys(&self) -> BTreeMap<String, String> {
+        let mut keys: BTreeMap<String, String> = BTreeMap::new();
+        let partitions = self.description.tables.iter().filter(|table| table.is_partition);
+        let partitions: BTreeSet<&String> = partitions.map(|table| &table.relation).collect();
+        for key in self.schema.references() {
+            let relation = |name: &String| self.relations.get(name).unwrap_or(name).clone();
+            let table = relation(&key.table);
+            if partitions.contains(&table) {
+                continue;
+            }
+            let rows = |rows: &str, relation: &str| {
+                format!("{}{relation}", if rows.starts_with("only ") { "only " } else { "" })
+            };
+            let referenced = rows(&key.referenced_rows, &relation(&key.referenced));
+            let columns = [&key.columns[..], &key.referenced_columns];
+            let text = mark_checks::key_text(&rows(&key.rows, &table), &referenced, columns);
+            let own = keys.entry(table).or_default();
+            *own = if own.is_empty() { text } else { format!("{own};{text}") };
+        }
+        keys
     }
 
     /// The tables that keep their rows. How many these are is not known: only rows that others refer to are read.
@@ -149,8 +170,6 @@ impl Described {
 /// A schema whose rows are generated, with its alternative index sets.
 #[derive(Clone, Debug)]
 pub(crate) struct GeneratedTables {
-    /// The schema as its text alone describes it. That of a user may be beyond this; then the server reads it.
-    read: Result<Schema, datagen::Error>,
     statements: Vec<Statement>,
     source: Source,
     own_rows: Option<OwnRows>,
@@ -175,7 +194,6 @@ impl GeneratedTables {
     ) -> Result<GeneratedTables, WorkloadError> {
         let source = copied_rows::as_inserts(source)?;
         let statements = datagen::statements(&source)?;
-        let read = Schema::of_source(&source);
         let mut sets = vec![set(SCHEMA_SET, "keys, foreign keys and indexes of schema.sql")];
         let separates =
             |kind| matches!(kind, StatementKind::Key | StatementKind::ForeignKey | StatementKind::Index);
@@ -188,7 +206,7 @@ impl GeneratedTables {
             sets.push(set(name, &format!("indexes/{name}.sql instead of the indexes of schema.sql{time}")));
         }
         let (set_files, before_rows) = (indexes.to_vec(), before_rows.clone());
-        Ok(GeneratedTables { read, statements, source, own_rows, size, sets, set_files, before_rows })
+        Ok(GeneratedTables { statements, source, own_rows, size, sets, set_files, before_rows })
     }
 
     /// A sentence about commands of psql that are skipped.
@@ -199,14 +217,6 @@ impl GeneratedTables {
     /// The error of a file that the schema includes, and that may be read only with permission.
     pub(crate) fn refused_file(&self) -> Option<&datagen::Error> {
         self.source.refused()
-    }
-
-    /// The schema as its text alone describes it.
-    ///
-    /// # Errors
-    /// A statement or a directive cannot be read.
-    pub(crate) fn read(&self) -> Result<&Schema, WorkloadError> {
-        Ok(self.read.as_ref().map_err(Clone::clone)?)
     }
 
     /// The schema as a server describes it.
@@ -228,7 +238,7 @@ impl GeneratedTables {
         };
         let relation = |table: &TableDescription| (name(table).quoted(), table.relation.clone());
         Ok(Described {
-            schema: Some(Schema::described(&description, &self.source_without(&left_out))?),
+            schema: Schema::new(&description, &self.source_without(&left_out))?,
             left_out,
             kept: description.tables.iter().filter(is_early).map(name).collect(),
             relations: description.tables.iter().map(relation).collect(),
@@ -293,31 +303,13 @@ impl GeneratedTables {
         }
     }
 
-    /// Whether each table has a directive `size`, so that the scale has no effect.
-    pub(crate) fn has_fixed_sizes(&self) -> bool {
-        self.own_rows.is_none() && self.read.as_ref().is_ok_and(Schema::has_fixed_sizes)
-    }
-
-    /// The reason why a scale is not supported.
-    pub(crate) fn refused(&self, scale: Scale) -> Option<&'static str> {
-        self.own_rows.and_then(|own| (own.refused)(scale))
-    }
-
-    /// The estimated bytes of all tables and indexes per unit of scale, at the default size. Counts the longest values,
-    /// because lengths of values are limited by the type; `None` if a file cannot be read without permission.
-    pub(crate) fn bytes_per_scale(&self, files: &SchemaFiles) -> Option<u64> {
-        let options = InitOptions::default();
-        let rows = self.rows(self.read().ok()?, files, &options, None).ok()?;
-        let Rows::Generated(GeneratedRowsOf { generation, .. }) = rows else { return None };
-        if self.has_fixed_sizes() {
-            return None;
+    /// Rejects a scale that has no effect, because each table has a directive `size`.
+    pub(crate) fn check_scale(&self, schema: &Schema, mark: &Mark) -> Result<(), WorkloadError> {
+        let scale = mark.loaded.scale;
+        if scale == Scale::ONE || self.own_rows.is_some() || !schema.has_fixed_sizes() {
+            return Ok(());
         }
-        let bytes_of = |table: &TableRows| {
-            let row_bytes = table.row_bytes_max().min(ROW_BYTES_MAX).saturating_add(ROW_OVERHEAD_BYTES);
-            table.rows().saturating_mul(row_bytes)
-        };
-        let bytes = generation.tables().iter().map(bytes_of).fold(0, u64::saturating_add);
-        Some(bytes.max(1))
+        Err(WorkloadError::ScaleUnsupported { workload: mark.workload.clone(), scale, reason: FIXED_SIZES })
     }
 
     /// All statements of the schema in their order, for a trial.
@@ -337,9 +329,8 @@ impl GeneratedTables {
         (options, database): (&InitOptions, &DatabaseId),
     ) -> Result<TableSet, WorkloadError> {
         let indexes = options.indexes.as_deref();
-        let is_in_order = !described.kept.is_empty()
-            || rows.has_judged_tables()
-            || (described.schema.is_some() && !statements::can_wait(&self.statements));
+        let is_in_order =
+            !described.kept.is_empty() || rows.has_judged_tables() || !statements::can_wait(&self.statements);
         let (mut schema, mut after) = if is_in_order {
             statements::in_order(&self.without_indexes(indexes), &self.source)
         } else {
@@ -379,9 +370,19 @@ impl GeneratedTables {
         }
         let tables = rows.load_tables(described);
         let (workload, folder) = (mark.workload.clone(), mark.folder.clone());
-        let (names, keeps_triggers) = (self.names(), self.before_rows.triggers);
-        let mut set =
-            TableSet { workload, folder, init, schema, names, tables, after, is_in_order, keeps_triggers };
+        let mut set = TableSet {
+            workload,
+            folder,
+            init,
+            schema,
+            names: self.names(),
+            tables,
+            after,
+            is_in_order,
+            keeps_triggers: self.before_rows.triggers,
+            counts_rows: self.own_rows.is_none(),
+            foreign_keys: described.foreign_keys(),
+        };
         described.left_out.remove_from(&mut set);
         Ok(set)
     }

@@ -1,5 +1,5 @@
-//! Completes the marks of a loading that has ended: its objects as they are now, the dependents of its relations, and the
-//! numbers of rows.
+//! Completes the marks of a loading that has ended: its objects as they are now, the dependents of its relations, the
+//! numbers of rows and the foreign keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,15 @@ use crate::contract::object_kinds::{ObjectKey, has_dependents};
 use crate::loader::protection::dependents;
 
 /// Marks all objects of a loading that has ended. `made` are the dependents of relations that it has made; `None`: all. `rows`
-/// has numbers of rows by the OIDs of tables.
+/// has numbers of rows by the OIDs of tables, `foreign_keys` has keys by their names.
 pub(crate) fn complete(
     session: &mut Session,
     workload: &str,
     made: Option<&BTreeSet<ObjectKey>>,
     rows: &BTreeMap<String, u64>,
+    foreign_keys: &BTreeMap<String, String>,
 ) -> Result<(), WorkloadError> {
-    completions(session, workload, made, rows)?.iter().try_for_each(|sql| execute(session, sql))
+    completions(session, workload, made, rows, foreign_keys)?.iter().try_for_each(|sql| execute(session, sql))
 }
 
 /// The statements that do so. Statements after the rows may have added columns.
@@ -29,6 +30,7 @@ pub(crate) fn completions(
     workload: &str,
     made: Option<&BTreeSet<ObjectKey>>,
     rows: &BTreeMap<String, u64>,
+    foreign_keys: &BTreeMap<String, String>,
 ) -> Result<Vec<String>, WorkloadError> {
     let mut marked = marks::find(session, workload)?;
     marked.retain(|object| object.is_same() && !object.mark.loaded.complete);
@@ -40,6 +42,7 @@ pub(crate) fn completions(
         let mut own = object.object.clone();
         own.dependents = has_dependents(&object.kind).then(|| dependents::word(&dependents, &own.oid));
         own.rows = rows.get(&own.oid).copied();
+        own.foreign_keys = foreign_keys.get(&object.identity).cloned().unwrap_or_default();
         let mut mark = object.mark.of(own);
         mark.loaded.complete = true;
         let comment = literal(&mark.added_to(&object.comment));

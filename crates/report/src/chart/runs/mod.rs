@@ -2,10 +2,13 @@
 //! distribution over time, wait events, and percentiles. Of several runs each has a colour of its own, and charts that
 //! show a single run share one scale.
 
+mod events;
 mod heat;
+mod lag;
 mod over_time;
 mod percentile_plot;
 mod server;
+mod settled;
 mod timeline;
 
 pub(crate) use heat::LatencyRows;

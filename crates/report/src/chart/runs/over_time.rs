@@ -1,19 +1,24 @@
 //! The charts of one run, or of several side by side: which there are, in which order, with which scales and limits.
 //! Series come from the modules beside this one; `plot` draws them.
 
-use results::{ActionResult, Event, EventKind, LagSample, LagValue, Outages, Stall, StandbyLag};
+use results::StandbyLag;
+use stats::Distribution;
 use stats::goals::{Goal, GoalFigure, LatencyKind};
 
+use super::events::Events;
+use super::lag::lag_charts;
+use super::settled::{self, Shown};
 use super::{
-    LatencyRows, POINTS_MAX, Quantiles, ServerOverTime, Timeline, TimelinePoint, WaitsOverTime, neighbours,
+    LatencyRows, POINTS_MAX, Quantiles, ServerOverTime, Timeline, TimelinePoint, WaitsOverTime,
     percentile_points,
 };
 use crate::Run;
 use crate::chart::{Axis, Band, Chart, Choice, Colour, Heat, Plot, Point, Series, Threshold, stacked_max};
-use crate::figures::{asked_latency, latency, with_ordinary_spaces};
+use crate::document::Block;
+use crate::figures::{asked_latency, count, latency, with_ordinary_spaces};
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
-use crate::run::{action_detail, action_outcome, letter, outage_phases};
+use crate::run::labels;
 use crate::wording::wait_name;
 
 /// Points of all runs together that are lines in one chart.
@@ -22,17 +27,12 @@ const POINTS_IN_ALL: usize = 12_000;
 const POINTS_MIN: usize = 60;
 /// Heat maps, waits and counters are drawn of the first few runs.
 const DETAILED_MAX: usize = 12;
-/// Runs whose names a legend has room for; of more it has the letters.
-const NAMED_MAX: usize = 8;
-const NAME_LEN_MAX: usize = 24;
-/// Characters of an event's detail.
-const DETAIL_LEN_MAX: usize = 120;
 
 /// All charts of some runs.
 #[derive(Clone, Debug)]
 pub(crate) struct RunCharts {
-    /// Below each other, on one axis of time.
-    pub(crate) over_time: Vec<Chart>,
+    /// On one axis of time, below each other; those of several runs in pairs. Sentences stand for what does not move.
+    pub(crate) over_time: Vec<Block>,
     /// `None` if no transaction succeeded.
     pub(crate) percentiles: Option<Chart>,
     /// Of each run, the histograms that could not be read.
@@ -41,7 +41,6 @@ pub(crate) struct RunCharts {
 
 /// What is drawn of a run.
 struct Source<'a> {
-    letter: String,
     /// In legends; empty if it is the only run.
     label: String,
     colour: Colour,
@@ -49,75 +48,168 @@ struct Source<'a> {
     waits: Option<WaitsOverTime>,
     server: Option<ServerOverTime>,
     standbys: &'a [StandbyLag],
-    events: &'a [Event],
-    stalls: &'a [Stall],
-    actions: &'a [ActionResult],
-    outages: Option<&'a Outages>,
+    events: Events<'a>,
     latency_limit_us: Option<f64>,
     goals: &'a [Goal],
+    /// Of the server's host, if its counters are in the record.
+    processors: Option<u32>,
 }
 
 impl RunCharts {
     pub(crate) fn new<'a>(runs: &[Run<'a>]) -> RunCharts {
         let rows = LatencyRows::for_all(runs.iter().map(|run| run.record));
         let points_max = (POINTS_IN_ALL / runs.len().max(1)).clamp(POINTS_MIN, POINTS_MAX);
-        let label = |at: usize, run: &Run<'_>| match runs.len() {
-            0 | 1 => String::new(),
-            2..=NAMED_MAX => format!("{} {}", letter(at), cut(&escaped_line(run.name), NAME_LEN_MAX)),
-            _ => letter(at),
-        };
+        let labels = labels(runs);
+        let label = |at: usize| if runs.len() < 2 { String::new() } else { labels[at].clone() };
         let source = |(at, run): (usize, &Run<'a>)| {
-            let observation = run.record.observation.as_ref().filter(|_| at < DETAILED_MAX);
+            let record = run.record;
+            let observation = record.observation.as_ref().filter(|_| at < DETAILED_MAX);
             Source {
-                letter: letter(at),
-                label: label(at, run),
+                label: label(at),
                 colour: Colour::Run(at),
-                timeline: Timeline::of(run.record, points_max, rows),
+                timeline: Timeline::of(record, points_max, rows),
                 waits: observation.and_then(WaitsOverTime::of),
                 server: observation.map(ServerOverTime::of),
                 standbys: observation.map_or(&[], |observation| &observation.standbys),
-                events: observation.map_or(&[], |observation| &observation.events),
-                stalls: run.record.summary.stalls.as_ref().map_or(&[], |stalls| &stalls.longest),
-                actions: &run.record.summary.actions,
-                outages: run.record.summary.outages.as_ref(),
-                latency_limit_us: run.record.plan.latency_limit_us,
-                goals: &run.record.plan.goals,
+                events: Events {
+                    observed: observation.map_or(&[], |observation| &observation.events),
+                    stalls: record.summary.stalls.as_ref().map_or(&[], |stalls| &stalls.longest),
+                    actions: &record.summary.actions,
+                    outages: record.summary.outages.as_ref(),
+                },
+                latency_limit_us: record.plan.latency_limit_us,
+                goals: &record.plan.goals,
+                processors: record.environment.host.cpu_count.filter(|processors| *processors > 0),
             }
         };
         let sources: Vec<Source<'_>> = runs.iter().enumerate().map(source).collect();
         RunCharts {
-            over_time: charts_over_time(&sources),
+            over_time: over_time(&sources),
             percentiles: percentile_plot(&sources),
             damaged_histograms: sources.iter().map(|source| source.timeline.damaged).collect(),
         }
     }
 }
 
-fn charts_over_time(sources: &[Source<'_>]) -> Vec<Chart> {
-    let ends = sources.iter().filter_map(|source| source.timeline.points.last()).map(|point| point.end_s);
-    let end_s = ends.fold(0.0, f64::max);
+fn over_time(sources: &[Source<'_>]) -> Vec<Block> {
+    let end_s = sources.iter().map(Source::end_s).fold(0.0, f64::max);
     if end_s <= 0.0 {
         return Vec::new();
     }
-    let time = Axis::new("", Quantity::Seconds).with_ends(0.0, end_s);
-    let mut charts = vec![throughput(sources, &time)];
-    charts.extend(response_times(sources, &time));
-    let heats: Vec<Option<Heat>> = sources.iter().take(DETAILED_MAX).map(|it| heat(&it.timeline)).collect();
-    let most = heats.iter().flatten().map(|heat| heat.most).max().unwrap_or(0);
-    let waits: Vec<Vec<Series>> = sources.iter().map(wait_series).collect();
-    let backends_max = waits.iter().map(|series| stacked_max(series)).fold(0.0, f64::max);
-    for ((source, heat), waits) in sources.iter().zip(heats).zip(waits) {
-        if let Some(heat) = heat {
-            charts.push(source.heat_chart(Heat { most, ..heat }, &time));
-        }
-        if !waits.is_empty() {
-            charts.push(source.waits_chart(waits, backends_max, &time));
-        }
-        charts.extend(source.backend_cpu_chart(&time));
-        charts.extend(source.processors_chart(&time));
-        charts.extend(source.lag_charts(&time));
+    let points = sources.iter().map(|source| source.timeline.points.len()).max().unwrap_or(0);
+    if points < settled::POINTS_MIN {
+        let text = format!(
+            "There are {} points over time; charts over time need {}.",
+            count(points as u64),
+            settled::POINTS_MIN
+        );
+        return vec![Block::quiet(text)];
     }
-    charts.extend(wal(sources, &time));
+    let time = Axis::new("", Quantity::Seconds).with_ends(0.0, end_s);
+    let mut page = Pages { blocks: Vec::new(), low: Vec::new(), sentences: Vec::new() };
+    page.sentences.extend(sources.iter().flat_map(Source::sentences));
+    page.across(throughput(sources, &time));
+    response_times(sources, &time).into_iter().for_each(|chart| page.across(chart));
+    page.abreast(heat_charts(sources, &time));
+    page.abreast(waits_charts(sources, &time));
+    page.abreast(with_shared_ends(sources.iter().filter_map(|source| source.cpu_chart(&time)).collect()));
+    let lags = sources
+        .iter()
+        .flat_map(|source| lag_charts(source.standbys, |title| source.title(title), &time, &source.bands()));
+    page.abreast(lags.collect());
+    page.abreast(wal(sources, &time).into_iter().collect());
+    page.finished()
+}
+
+/// Charts and sentences, and the low charts that wait for one to stand beside.
+struct Pages {
+    blocks: Vec<Block>,
+    low: Vec<Chart>,
+    sentences: Vec<String>,
+}
+
+impl Pages {
+    /// As wide as the page.
+    fn across(&mut self, chart: Chart) {
+        match settled::shown(chart) {
+            Some(Shown::Chart(chart)) => self.blocks.push(Block::chart(*chart)),
+            Some(Shown::Sentence(text)) => self.sentences.push(text),
+            None => {}
+        }
+    }
+
+    /// Those of several runs stand in pairs; a single high one is as wide as the page, and low ones stand in pairs.
+    fn abreast(&mut self, charts: Vec<Chart>) {
+        let mut drawn = Vec::new();
+        for chart in charts {
+            match settled::shown(chart) {
+                Some(Shown::Chart(chart)) => drawn.push(*chart),
+                Some(Shown::Sentence(text)) => self.sentences.push(text),
+                None => {}
+            }
+        }
+        match &drawn[..] {
+            [only] if !only.is_low => self.blocks.extend(drawn.into_iter().map(Block::chart)),
+            [_] => self.low.extend(drawn),
+            _ => self.blocks.extend(pairs(drawn)),
+        }
+    }
+
+    /// The first chart with events has their words.
+    fn finished(mut self) -> Vec<Block> {
+        match self.low.len() {
+            1 => self.blocks.extend(self.low.into_iter().map(Block::chart)),
+            _ => self.blocks.extend(pairs(self.low)),
+        }
+        let mut has_words = false;
+        self.blocks.iter_mut().for_each(|block| give_words(block, &mut has_words));
+        self.blocks.extend((!self.sentences.is_empty()).then(|| Block::quiet(self.sentences.join(" "))));
+        self.blocks
+    }
+}
+
+fn pairs(charts: Vec<Chart>) -> Option<Block> {
+    let columns: Vec<Vec<Block>> = charts.into_iter().map(|chart| vec![Block::chart(chart)]).collect();
+    (!columns.is_empty()).then_some(Block::Columns(columns))
+}
+
+/// The charts of a pair have words of their own each, since each is of another run.
+fn give_words(block: &mut Block, has_words: &mut bool) {
+    let bands = |chart: &mut Chart| match &mut chart.plot {
+        Plot::Lines { bands, .. } | Plot::Heat { bands, .. } => {
+            bands.iter_mut().for_each(|band| band.has_words = true);
+            !bands.is_empty()
+        }
+        Plot::Bars { .. } => false,
+    };
+    if *has_words {
+        return;
+    }
+    if let Block::Chart(chart) = block {
+        *has_words = bands(chart);
+    } else if let Block::Columns(columns) = block {
+        for block in columns.iter_mut().flatten() {
+            if let Block::Chart(chart) = block {
+                *has_words |= bands(chart);
+            }
+        }
+    }
+}
+
+/// Charts of several runs with one scale from 0.
+fn with_shared_ends(mut charts: Vec<Chart>) -> Vec<Chart> {
+    let top = |chart: &Chart| match &chart.plot {
+        Plot::Lines { series, .. } => {
+            series.iter().flat_map(|series| &series.points).map(|point| point.y).fold(0.0, f64::max)
+        }
+        Plot::Heat { .. } | Plot::Bars { .. } => 0.0,
+    };
+    let most = charts.iter().map(top).fold(0.0, f64::max);
+    for chart in charts.iter_mut().filter(|_| most > 0.0) {
+        if let Plot::Lines { y, .. } = &mut chart.plot {
+            y.ends = Some((0.0, most * 1.08));
+        }
+    }
     charts
 }
 
@@ -127,6 +219,22 @@ fn bands(sources: &[Source<'_>]) -> Vec<Band> {
         [only] => only.bands(),
         _ => Vec::new(),
     }
+}
+
+fn heat_charts(sources: &[Source<'_>], time: &Axis) -> Vec<Chart> {
+    let shown = || sources.iter().take(DETAILED_MAX);
+    let heats: Vec<Option<Heat>> = shown().map(|it| heat(&it.timeline)).collect();
+    let most = heats.iter().flatten().map(|heat| heat.most).max().unwrap_or(0);
+    let chart =
+        |(source, heat): (&Source<'_>, Option<Heat>)| Some(source.heat_chart(Heat { most, ..heat? }, time));
+    shown().zip(heats).filter_map(chart).collect()
+}
+
+fn waits_charts(sources: &[Source<'_>], time: &Axis) -> Vec<Chart> {
+    let waits: Vec<Vec<Series>> = sources.iter().map(wait_series).collect();
+    let most = waits.iter().map(|series| stacked_max(series)).fold(0.0, f64::max);
+    let waits = sources.iter().zip(waits).filter(|(_, series)| !series.is_empty());
+    waits.map(|(source, series)| source.waits_chart(series, most, time)).collect()
 }
 
 /// The latency limits of the runs and their goals for latencies, each once.
@@ -167,10 +275,6 @@ fn distinct(values: impl Iterator<Item = (f64, String)>) -> Vec<Threshold> {
     thresholds
 }
 
-fn without_legend(bands: Vec<Band>) -> Vec<Band> {
-    bands.into_iter().map(|band| Band { is_in_legend: false, ..band }).collect()
-}
-
 fn throughput(sources: &[Source<'_>], time: &Axis) -> Chart {
     let points = |source: &Source<'_>, of: fn(&TimelinePoint) -> f64| {
         source.timeline.points.iter().map(|point| Point::new(point.time_s(), of(point))).collect()
@@ -182,10 +286,14 @@ fn throughput(sources: &[Source<'_>], time: &Axis) -> Chart {
     let mut series: Vec<Series> = sources.iter().map(series).collect();
     if let ([source], [succeeded]) = (sources, &mut series[..]) {
         succeeded.label = "succeeded".to_owned();
-        if source.timeline.points.iter().any(|point| point.lost_tps > 0.0) {
-            let lost = points(source, |point| point.lost_tps);
-            series.push(Series::new("failed or skipped", Colour::Bad, lost));
-        }
+        let mut lost = |label: &str, colour: Colour, of: fn(&TimelinePoint) -> f64| {
+            if source.timeline.points.iter().any(|point| of(point) > 0.0) {
+                let line = Series::new(label, colour, points(source, of));
+                series.push(Series { is_dashed: colour != Colour::Bad, ..line });
+            }
+        };
+        lost("failed", Colour::Bad, |point| point.failed_tps);
+        lost("skipped, when it was due", Colour::Run(1), |point| point.skipped_tps);
     }
     let y = Axis { suffix: "\u{a0}tps", ..Axis::new("", Quantity::PerSecond) };
     let y = y.with_thresholds(throughput_goals(sources));
@@ -216,7 +324,7 @@ fn response_times(sources: &[Source<'_>], time: &Axis) -> Vec<Chart> {
     };
     let y = Axis::new("", Quantity::Microseconds).logarithmic(true).with_thresholds(latency_limits(sources));
     let chart = |caption: String, series: Vec<Series>| {
-        let bands = without_legend(bands(sources));
+        let bands = bands(sources);
         let plot = Plot::Lines { x: time.clone(), y: y.clone(), series, is_stacked: false, bands };
         Chart::new("Response time", caption, plot)
     };
@@ -230,7 +338,7 @@ fn response_times(sources: &[Source<'_>], time: &Axis) -> Vec<Chart> {
     }
     let of_all_runs = |(name, of): Line| {
         let series = |source: &Source<'_>| Series::new(&source.label, source.colour, points(source, of));
-        let choice = Some(Choice { name, is_first: name == LINES[SHOWN].0 });
+        let choice = Some(Choice { of: "percentile", name, is_first: name == LINES[SHOWN].0 });
         Chart { choice, ..chart(format!("{name}, logarithmic"), sources.iter().map(series).collect()) }
     };
     if sources.len() > DETAILED_MAX {
@@ -275,23 +383,27 @@ fn wal(sources: &[Source<'_>], time: &Axis) -> Option<Chart> {
         return None;
     }
     let y = Axis { suffix: "/s", ..Axis::new("written", Quantity::Bytes) };
-    let bands = without_legend(bands(sources));
+    let bands = bands(sources);
     let plot = Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands };
     Some(Chart { is_low: true, ..Chart::new("WAL written", "bytes per second", plot) })
 }
 
 /// 1 ÷ (1 − p) that have a mark.
-const PERCENTILE_MARKS: [f64; 7] = [2.0, 4.0, 10.0, 20.0, 100.0, 1e3, 1e4];
+const PERCENTILE_MARKS: [f64; 9] = [2.0, 4.0, 10.0, 20.0, 100.0, 1e3, 1e4, 1e5, 1e6];
 
 fn percentile_plot(sources: &[Source<'_>]) -> Option<Chart> {
     let has_service = sources.iter().any(|source| source.timeline.service.is_some());
+    let is_only = sources.len() == 1;
     let series = |source: &Source<'_>| {
         let Timeline { response, service, .. } = &source.timeline;
-        let series = |distribution, name: &str, is_dashed| {
-            let points = percentile_points(distribution);
-            let points: Vec<Point> = points.iter().map(|point| Point::new(point.tail, point.us)).collect();
+        let series = |distribution: &Distribution, name: &str, is_dashed: bool| {
+            let curve = percentile_points(distribution);
+            let points: Vec<Point> = curve.iter().map(|point| Point::new(point.tail, point.us)).collect();
             let label = format!("{} {name}", source.label).trim().to_owned();
-            let series = Series { is_dashed, ..Series::new(label, source.colour, points) };
+            let named =
+                curve.iter().enumerate().filter(|(_, it)| is_only && !is_dashed && !it.name.is_empty());
+            let words = named.map(|(at, it)| (at, format!("{} {}", it.name, latency(it.us)))).collect();
+            let series = Series { is_dashed, words, ..Series::new(label, source.colour, points) };
             (!series.points.is_empty()).then_some(series)
         };
         let response = series(response, if service.is_some() { "response" } else { "" }, false);
@@ -302,15 +414,20 @@ fn percentile_plot(sources: &[Source<'_>]) -> Option<Chart> {
     if series.is_empty() {
         return None;
     }
-    let marks = PERCENTILE_MARKS.map(|tail| (tail, Quantity::Percentile.tick(tail)));
-    let x =
-        Axis::new("", Quantity::Percentile).logarithmic(true).with_marks(marks.to_vec()).with_ends(1.0, 1e4);
+    let end =
+        series.iter().filter_map(|series| series.points.last()).map(|point| point.x).fold(10.0, f64::max);
+    let known = PERCENTILE_MARKS.into_iter().filter(|tail| *tail < end);
+    let mut marks: Vec<(f64, String)> = known.map(|tail| (tail, Quantity::Percentile.tick(tail))).collect();
+    if is_only {
+        marks.extend(series[0].points.last().map(|point| (point.x, "max".to_owned())));
+    }
+    let x = Axis::new("", Quantity::Percentile).logarithmic(true).with_marks(marks).with_ends(1.0, end);
     let y = Axis::new("response time", Quantity::Microseconds).logarithmic(true);
     let y = y.with_thresholds(latency_limits(sources));
     let caption = if has_service {
-        "response time counts from when a transaction was due, service time (dashed) from when it began"
+        "response time counts from when a transaction was due, service time (dashed) from when it began; up to the maximum"
     } else {
-        "response time at each percentile; p90, p99, p99.9 and p99.99 are equally far apart"
+        "response time at each percentile, up to the maximum; p90, p99, p99.9 and p99.99 are equally far apart"
     };
     let plot = Plot::lines(x, y, series);
     Some(Chart::new("Percentiles", caption, plot))
@@ -318,65 +435,28 @@ fn percentile_plot(sources: &[Source<'_>]) -> Option<Chart> {
 
 impl Source<'_> {
     fn title(&self, title: &str) -> String {
-        if self.label.is_empty() { title.to_owned() } else { format!("{title} of {}", self.letter) }
+        if self.label.is_empty() { title.to_owned() } else { format!("{title} of {}", self.label) }
+    }
+
+    /// When the last transaction ended.
+    fn end_s(&self) -> f64 {
+        self.timeline.points.last().map_or(0.0, |point| point.end_s)
     }
 
     fn bands(&self) -> Vec<Band> {
-        let events = self.events.iter().map(|event| Band {
-            colour: match event.kind {
-                EventKind::Checkpoint => Colour::Checkpoint,
-                EventKind::Autovacuum => Colour::Autovacuum,
-                EventKind::LockQueue => Colour::LockQueue,
-            },
-            kind: crate::run::event_name(event.kind).to_owned(),
-            detail: cut(&escaped_line(event.detail.as_str()), DETAIL_LEN_MAX),
-            start: event.start_s,
-            end: event.end_s,
-            is_strip: event.kind == EventKind::LockQueue,
-            is_in_legend: true,
-        });
-        let stalls = self.stalls.iter().map(|stall| Band {
-            colour: Colour::Stall,
-            kind: "stall".to_owned(),
-            detail: format!("no transaction completed for {}", latency(stall.length_s() * 1e6)),
-            start: stall.start_s,
-            end: Some(stall.end_s),
-            is_strip: false,
-            is_in_legend: true,
-        });
-        let actions = self.actions.iter().filter_map(|result| {
-            let outcome = action_outcome(&result.outcome);
-            Some(Band {
-                colour: Colour::Action,
-                kind: "action".to_owned(),
-                detail: cut(&format!("{}, {outcome}", action_detail(&result.action.work)), DETAIL_LEN_MAX),
-                start: result.begin_s?,
-                end: result.end_s,
-                is_strip: false,
-                is_in_legend: true,
-            })
-        });
-        let phases = self.outages.map(outage_phases).unwrap_or_default();
-        let phases = phases.into_iter().map(|(kind, detail, start, end)| Band {
-            colour: Colour::Stall,
-            kind: kind.to_owned(),
-            detail: cut(&detail, DETAIL_LEN_MAX),
-            start,
-            end,
-            is_strip: true,
-            is_in_legend: true,
-        });
-        // Events go on being observed for a moment after the last transaction.
-        let end_s = self.timeline.points.last().map_or(0.0, |point| point.end_s);
-        actions.chain(events).chain(stalls).chain(phases).filter(|band| band.start < end_s).collect()
+        self.events.bands(self.end_s())
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let told = self.events.sentences(self.end_s()).into_iter();
+        told.map(|text| if self.label.is_empty() { text } else { format!("{}: {text}", self.label) })
+            .collect()
     }
 
     fn heat_chart(&self, heat: Heat, time: &Axis) -> Chart {
         let y = Axis::new("", Quantity::Microseconds).logarithmic(true);
         let y = y.with_thresholds(latency_limits([self]));
-        // Of several runs this is the first chart that shows the events of one.
-        let bands = if self.label.is_empty() { without_legend(self.bands()) } else { self.bands() };
-        let plot = Plot::Heat { x: time.clone(), y, heat, bands };
+        let plot = Plot::Heat { x: time.clone(), y, heat, bands: self.bands() };
         Chart::new(
             self.title("Latency distribution over time"),
             "stronger colours: more transactions; logarithmic",
@@ -386,7 +466,7 @@ impl Source<'_> {
 
     fn waits_chart(&self, series: Vec<Series>, backends_max: f64, time: &Axis) -> Chart {
         let y = Axis::new("", Quantity::Number).with_ends(0.0, backends_max * 1.08);
-        let bands = without_legend(self.bands());
+        let bands = self.bands();
         Chart::new(
             self.title("Wait events and CPU of the backends"),
             "backends, on average, stacked",
@@ -394,111 +474,56 @@ impl Source<'_> {
         )
     }
 
-    /// Of the load's backends; 1 is a CPU that is always busy.
-    fn backend_cpu_chart(&self, time: &Axis) -> Option<Chart> {
-        const LINES: [(&str, &str, Colour); 2] = [
-            ("backend_user_cpu_s", "user", Colour::Run(0)),
-            ("backend_system_cpu_s", "system", Colour::Run(1)),
-        ];
-        let server = self.server.as_ref()?;
-        let series: Vec<Series> = LINES
-            .iter()
-            .filter_map(|(name, label, colour)| Some(Series::new(*label, *colour, server.points(name)?)))
-            .collect();
-        if series.is_empty() {
-            return None;
-        }
-        let y = Axis::new("", Quantity::Number);
-        let bands = without_legend(self.bands());
-        let plot = Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands };
-        let title = self.title("CPU time of the backends");
-        Some(Chart { is_low: true, ..Chart::new(title, "CPUs", plot) })
-    }
-
-    fn processors_chart(&self, time: &Axis) -> Option<Chart> {
-        const LINES: [(&str, &str, Colour); 3] = [
-            ("host_busy_share", "busy", Colour::Run(0)),
+    /// Of the server's host, and of it the load's backends: as shares of all processors, or as CPUs if their number or
+    /// the host's figures are not known.
+    fn cpu_chart(&self, time: &Axis) -> Option<Chart> {
+        const HOST: [(&str, &str, Colour); 3] = [
+            ("host_busy_share", "all processes", Colour::Run(0)),
             ("host_iowait_share", "waiting for disks", Colour::Run(1)),
             ("host_steal_share", "stolen by the hypervisor", Colour::Bad),
         ];
         let server = self.server.as_ref()?;
-        server.values.get(LINES[0].0)?;
-        let series = LINES
+        let host = HOST
             .iter()
             .filter_map(|(name, label, colour)| Some(Series::new(*label, *colour, server.points(name)?)));
-        let y = Axis::new("", Quantity::Share).with_ends(0.0, 1.0);
-        let bands = without_legend(self.bands());
-        let plot = Plot::Lines { x: time.clone(), y, series: series.collect(), is_stacked: false, bands };
-        let title = self.title("Processors of the server's host");
-        Some(Chart { is_low: true, ..Chart::new(title, "share of all", plot) })
-    }
-}
-
-/// A line of the lag of a standby: its name, its time, and its WAL.
-type LagLine = (&'static str, LagValue, LagValue);
-const LAG_LINES: [LagLine; 3] = [
-    ("replay", |sample| sample.replay_us, |sample| sample.replay_bytes),
-    ("flush", |sample| sample.flush_us, |sample| sample.flush_bytes),
-    ("write", |sample| sample.write_us, |sample| sample.write_bytes),
-];
-
-impl Source<'_> {
-    /// Replay lag of all standbys; of a single one also the lags of writing and flushing.
-    fn lag_charts(&self, time: &Axis) -> Vec<Chart> {
-        let lines = if self.standbys.len() == 1 { &LAG_LINES[..] } else { &LAG_LINES[..1] };
-        let of = |pick: fn(&LagLine) -> LagValue| {
-            let mut series = Vec::new();
-            for standby in self.standbys.iter().take(LAGS_MAX) {
-                for line in lines {
-                    let name = cut(&escaped_line(standby.name.as_str()), NAME_LEN_MAX);
-                    let label = if lines.len() == 1 { name } else { format!("{name}, {}", line.0) };
-                    let points = lag_points(&standby.samples, pick(line));
-                    let colour = Colour::Run(series.len());
-                    if points.iter().any(|point| point.y.is_finite()) {
-                        series.push(Series::new(label, colour, points));
-                    }
-                }
+        let mut series: Vec<Series> = host.collect();
+        let backends = |processors: f64| {
+            let parts = ["backend_user_cpu_s", "backend_system_cpu_s"].map(|name| server.points(name));
+            let mut points = parts[0].clone().or_else(|| parts[1].clone())?;
+            if let [Some(_), Some(system)] = &parts {
+                points.iter_mut().zip(system).for_each(|(sum, point)| sum.y += point.y);
             }
-            series
+            points.iter_mut().for_each(|point| point.y /= processors);
+            Some(Series { is_dashed: true, ..Series::new("the load's backends", Colour::Run(2), points) })
         };
-        let chart = |title: &str, subtitle: &str, quantity: Quantity, series: Vec<Series>| {
-            let plot = Plot::Lines {
-                x: time.clone(),
-                y: Axis::new("", quantity),
-                series,
-                is_stacked: false,
-                bands: without_legend(self.bands()),
-            };
-            Chart { is_low: true, ..Chart::new(self.title(title), subtitle, plot) }
+        let (quantity, caption) = match self.processors.filter(|_| !series.is_empty()) {
+            Some(processors) => {
+                series.splice(
+                    1.min(series.len())..,
+                    backends(processors.into()).into_iter().chain(series.clone().into_iter().skip(1)),
+                );
+                (
+                    Quantity::Share,
+                    format!("share of the {} of the server's host", processors_in_words(processors)),
+                )
+            }
+            None if series.is_empty() => {
+                series.extend(backends(1.0));
+                (Quantity::Number, "CPUs that the load's backends kept busy".to_owned())
+            }
+            None => (Quantity::Share, "share of the processors of the server's host".to_owned()),
         };
-        let (until, lacks) = if lines.len() == 1 {
-            ("time until recent WAL was replayed", "bytes not replayed yet")
-        } else {
-            (
-                "time until recent WAL was written, flushed and replayed",
-                "bytes not written, flushed and replayed yet",
-            )
-        };
-        let (times, bytes) = (of(|line| line.1), of(|line| line.2));
-        let of_time = (!times.is_empty())
-            .then(|| chart("Replication lag of the standbys", until, Quantity::Microseconds, times));
-        let of_wal =
-            (!bytes.is_empty()).then(|| chart("WAL that the standbys lack", lacks, Quantity::Bytes, bytes));
-        of_time.into_iter().chain(of_wal).collect()
+        if series.is_empty() {
+            return None;
+        }
+        let y = Axis::new("", quantity);
+        let plot = Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands: self.bands() };
+        Some(Chart { is_low: true, ..Chart::new(self.title("CPU"), caption, plot) })
     }
 }
 
-/// Lines of lag in one chart.
-const LAGS_MAX: usize = 8;
-
-/// One point per sample of the measured time; of many samples, the largest of neighbours.
-fn lag_points(samples: &[LagSample], of: LagValue) -> Vec<Point> {
-    let measured: Vec<&LagSample> = samples.iter().filter(|sample| sample.time_s >= 0.0).collect();
-    let largest = |chunk: &[&LagSample]| {
-        let value = chunk.iter().filter_map(|sample| of(sample)).reduce(f64::max);
-        Some(Point::new(chunk.first()?.time_s, value.unwrap_or(f64::NAN)))
-    };
-    measured.chunks(neighbours(measured.len(), POINTS_MAX)).filter_map(largest).collect()
+fn processors_in_words(processors: u32) -> String {
+    crate::figures::counted(processors.into(), "processor", "processors")
 }
 
 impl ServerOverTime {

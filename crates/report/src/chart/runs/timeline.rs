@@ -29,8 +29,10 @@ pub(crate) struct TimelinePoint {
     pub(crate) end_s: f64,
     /// Succeeded transactions per second.
     pub(crate) tps: f64,
-    /// Failed and skipped ones per second.
-    pub(crate) lost_tps: f64,
+    /// Failed ones per second.
+    pub(crate) failed_tps: f64,
+    /// Skipped ones that were due then, per second.
+    pub(crate) skipped_tps: f64,
     /// Of the response times; `None` if nothing succeeded.
     pub(crate) quantiles: Option<Quantiles>,
 }
@@ -118,7 +120,8 @@ impl TimelinePoint {
             start_s,
             end_s,
             tps: sum(|counts| counts.succeeded),
-            lost_tps: sum(|counts| counts.failed.saturating_add(counts.skipped)),
+            failed_tps: sum(|counts| counts.failed),
+            skipped_tps: sum(|counts| counts.skipped),
             quantiles: Quantiles::of(response),
         })
     }

@@ -6,7 +6,7 @@ use results::{StoredExperiment, StoredTrial, TrialStatus};
 use crate::pages::experiment::{WIDE, overview_by, run, stored};
 use crate::pages::forms;
 
-const SETTINGS: &str = r#"
+pub const SETTINGS: &str = r#"
 name = "memory"
 [factors]
 "settings.work_mem" = ["4MB", "64MB"]
@@ -16,7 +16,7 @@ repeats = 3
 "#;
 
 /// Two settings, each trial with the throughput of `tps` of its levels, of its repeat and of noise.
-fn settings(tps: impl Fn(bool, bool) -> f64) -> StoredExperiment {
+pub fn settings(tps: impl Fn(bool, bool) -> f64) -> StoredExperiment {
     let noise = [1.0, 1.01, 0.99, 1.0, 0.99, 1.01, 1.0, 1.005, 1.0, 0.99, 1.0, 1.01];
     let mut trials = Vec::new();
     for repeat in 1..=3 {
@@ -53,18 +53,28 @@ fn answer(stored: StoredExperiment) -> String {
 #[test]
 fn an_experiment_begins_with_the_effects_of_its_factors() {
     let larger = |larger: bool| if larger { 1.32 } else { 1.0 };
-    assert_eq!(
-        answer(settings(|work_mem, _| 500.0 * larger(work_mem))),
-        "Effects on throughput: work_mem 64MB instead of 4MB: +32 % (31 to 34); synchronous_commit: no effect found (0 % \
-         to +2 %)."
-    );
+    let one = answer(settings(|work_mem, _| 500.0 * larger(work_mem)));
+    assert!(one.starts_with("Largest effect: work_mem 64MB instead of 4MB, throughput ×1.32"), "{one}");
+    assert!(one.ends_with(").") && one.split_whitespace().count() <= 20, "{one}");
+    let none = answer(settings(|_, _| 500.0));
+    assert!(none.starts_with("No effect on throughput was found"), "{none}");
     let both = |work_mem, commit| if work_mem && commit { 1000.0 } else { 500.0 };
-    assert_eq!(
-        answer(settings(both)),
-        "Effects on throughput: synchronous_commit off instead of on: +42 % (41 to 44), depends on work_mem: +1 % with 4MB, \
-         × 2.02 with 64MB; work_mem 64MB instead of 4MB: +42 % (40 to 43), depends on synchronous_commit: 0 % with on, \
-         × 2.0 with off."
+    let first = answer(settings(both));
+    assert!(
+        first.starts_with("Largest effect: synchronous_commit off instead of on, throughput ×1.42"),
+        "{first}"
     );
+    assert!(first.ends_with("; it depends on work_mem."), "{first}");
+    let text = forms::experiment::text(&overview_by(SETTINGS, settings(both)), &WIDE);
+    for words in [
+        "Effects on throughput: level ÷ base, logarithmic, with 95 % intervals",
+        "synchronous_commit off ÷ on ",
+        "●",
+        "(interaction)",
+        "The effect of work_mem 64MB on throughput depends on synchronous_commit: ×1.00",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
     let mut missing = settings(|work_mem, _| 500.0 * larger(work_mem));
     for trial in missing.trials.iter_mut().skip(3).step_by(4) {
         (trial.status, trial.run) = (TrialStatus::Failed, None);
@@ -87,8 +97,7 @@ fn one_repeat_states_no_effect() {
     once.trials.retain(|trial| trial.repeat == 1);
     let overview = overview_by(&SETTINGS.replace("repeats = 3", "repeats = 1"), once);
     let text = forms::experiment::text(&overview, &WIDE);
-    let answer = "No effect on throughput is stated: each combination has one repeat, which gives no confidence interval. \
-                  Effects need two or more.";
+    let answer = "No effect on throughput is stated: each combination was run once, and effects need two repeats or more.";
     assert!(text.lines().nth(1).is_some_and(|line| line.trim() == answer), "{text}");
     assert!(!text.contains("Effects\n") && !text.contains("Effects on"), "{text}");
 }
@@ -110,7 +119,7 @@ fn an_interaction_with_a_wide_interval_is_undecided() {
     assert!(noisy.contains("The interaction is undecided ("), "{noisy}");
 }
 
-const SCREENING: &str = r#"
+pub const SCREENING: &str = r#"
 name = "memory"
 [factors]
 "settings.work_mem" = ["4MB", "64MB"]
@@ -123,7 +132,7 @@ repeats = 3
 "#;
 
 /// A screening in which only work_mem has an effect, with noise.
-fn screening(noise: f64) -> StoredExperiment {
+pub fn screening(noise: f64) -> StoredExperiment {
     let file = ::experiment::Experiment::parse(
         SCREENING,
         "memory.toml",
@@ -158,14 +167,71 @@ fn a_screening_begins_with_the_settings_that_matter_and_those_that_do_not() {
     let text = |noise| forms::experiment::text(&overview_by(SCREENING, screening(noise)), &WIDE);
     let quiet = text(0.002);
     let line = quiet.lines().nth(1).expect("an answer").trim();
-    let (matters, rest) = line.split_once(". ").expect("two sentences");
-    assert!(
-        matters.starts_with("Effects on throughput: Look first at work_mem 64MB instead of 4MB: +32.6 % ("),
-        "{line}"
-    );
-    assert!(rest.starts_with("No effect beyond ± 5 %: ") && rest.matches(',').count() == 2, "{line}");
-    assert!(quiet.contains("(Šidák)") && quiet.contains("resolution IV"), "{quiet}");
+    assert!(line.starts_with("Look first at work_mem 64MB instead of 4MB, throughput ×1.32"), "{line}");
+    let small = quiet.lines().find(|line| line.contains("No effect beyond ± 5 %: ")).expect("a line");
+    assert_eq!(small.matches(',').count(), 2, "{small}");
+    assert!(quiet.contains("··· tolerance ± 5 %") && quiet.contains('●'), "{quiet}");
     let noisy = text(0.05);
-    let line = noisy.lines().nth(1).expect("an answer");
-    assert!(line.contains("Undecided: ") && !line.contains("No effect beyond"), "{line}");
+    assert!(noisy.contains("Undecided: ") && !noisy.contains("No effect beyond"), "{noisy}");
+}
+
+const RATES: &str = r#"
+name = "rates"
+[load]
+goal = ["p99 < 5ms"]
+[factors]
+rate = [500, 2000, 8000]
+[design]
+repeats = 2
+"#;
+
+/// Trials under rates, of which the highest missed its goal.
+fn rates() -> StoredExperiment {
+    let trial = |repeat: u32, rate: &str| {
+        let mut run = run(1, "simple", 1, 1.0);
+        let is_met = rate != "8000";
+        let summary = run.summary.as_mut().expect("a summary");
+        summary.tps = rate.parse().expect("a number");
+        summary.goals = vec![results::GoalResult {
+            goal: "p99 < 5ms".parse().expect("it is a goal"),
+            verdict: if is_met { results::GoalVerdict::Met } else { results::GoalVerdict::Missed },
+            value: Some(if is_met { 2_000.0 } else { 9_000.0 }),
+            low: Some(if is_met { 1_900.0 } else { 8_000.0 }),
+            high: Some(if is_met { 2_100.0 } else { 11_000.0 }),
+            method: stats::goals::GoalMethod::Independent,
+            transactions: 1_000,
+            uncompleted: 0,
+            needed_s: None,
+        }];
+        run.plan.as_mut().expect("a plan").rate_tps = Some(summary.tps);
+        StoredTrial {
+            factors: [("rate".to_owned(), rate.to_owned())].into(),
+            repeat,
+            status: TrialStatus::Complete,
+            reason: None,
+            run: Some(run),
+            steps: None,
+        }
+    };
+    let trials =
+        [1, 2].into_iter().flat_map(|repeat| ["500", "2000", "8000"].map(|rate| trial(repeat, rate)));
+    StoredExperiment { name: "rates".to_owned(), trials: trials.collect(), ..stored() }
+}
+
+#[test]
+fn an_experiment_over_rates_with_goals_begins_with_the_highest_rate_that_met_them() {
+    let overview = overview_by(RATES, rates());
+    let text = forms::experiment::text(&overview, &WIDE);
+    assert!(
+        text.starts_with("The highest rate that met the goals is 2,000 per second; 8,000 missed them.\n"),
+        "{text}"
+    );
+    let row =
+        text.lines().find(|line| line.contains("8000: p99 < 5ms") && line.contains('■')).expect("a row");
+    assert!(row.ends_with("×1.80 (1.60 … 2.20)"), "{row}");
+    let page = forms::experiment::html(&overview);
+    assert!(
+        page.contains(">Throughput against latency</h3>") && page.contains(">8000</text>"),
+        "a labelled curve"
+    );
 }

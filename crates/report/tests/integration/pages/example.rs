@@ -23,11 +23,21 @@ pub struct Example {
     pub tps: f64,
     pub median_us: f64,
     pub seed: u64,
+    /// Standard deviation of the throughput of seconds, as a share.
+    pub noise: f64,
+    pub has_checkpoints: bool,
 }
 
 impl Default for Example {
     fn default() -> Example {
-        Example { seconds: 120, tps: 2_400.0, median_us: 2_900.0, seed: 1 }
+        Example {
+            seconds: 120,
+            tps: 2_400.0,
+            median_us: 2_900.0,
+            seed: 1,
+            noise: 0.03,
+            has_checkpoints: true,
+        }
     }
 }
 
@@ -210,8 +220,8 @@ pub fn fruitless() -> Record {
 
 fn interval(second: u32, example: &Example, draws: &mut Draws, total: &mut Distribution) -> Interval {
     let start_s = f64::from(second);
-    let slow = if under_checkpoint(start_s) { 1.0 } else { 0.0 };
-    let number = (example.tps * (1.0 - 0.28 * slow + 0.03 * draws.normal())).max(1.0).round();
+    let slow = if example.has_checkpoints && under_checkpoint(start_s) { 1.0 } else { 0.0 };
+    let number = (example.tps * (1.0 - 0.28 * slow + example.noise * draws.normal())).max(1.0).round();
     let mut response = Distribution::new();
     for _ in 0..whole(number) {
         let stalled = draws.unit() < 0.002 + 0.015 * slow;
@@ -485,8 +495,8 @@ fn observation(example: &Example) -> Observation {
         },
         counters: Vec::new(),
         statements: vec![statement()],
-        events: events(),
-        samples: (0..example.seconds).map(|second| sample(second, example.seed)).collect(),
+        events: if example.has_checkpoints { events() } else { Vec::new() },
+        samples: (0..example.seconds).map(|second| sample(second, example)).collect(),
         standbys: Vec::new(),
         staleness: None,
         server_cpus_allowed: None,
@@ -576,10 +586,10 @@ fn events() -> Vec<Event> {
     events
 }
 
-fn sample(second: u32, seed: u64) -> ServerSample {
-    let mut draws = Draws(seed.wrapping_add(u64::from(second) * 7_919));
+fn sample(second: u32, example: &Example) -> ServerSample {
+    let mut draws = Draws(example.seed.wrapping_add(u64::from(second) * 7_919));
     let start_s = f64::from(second);
-    let slow = under_checkpoint(start_s);
+    let slow = example.has_checkpoints && under_checkpoint(start_s);
     let wait = |(event_type, event, backends): &(&str, &str, f64)| WaitMean {
         event_type: (*event_type).to_owned(),
         event: (*event).to_owned(),

@@ -1,17 +1,20 @@
 //! Pages, tables and figures of runs, from records made here: with everything in them, and with nothing.
 //! Terminal text is tested in `texts`.
 
-mod browser;
-mod devtools;
-mod effects;
+pub mod browser;
+pub mod devtools;
+pub mod effects;
 mod escapes;
-mod example;
-mod experiment;
+pub mod example;
+pub mod experiment;
+mod first_screen;
 mod formats;
 pub mod forms;
 mod html;
+mod keyboard;
 mod manual;
-mod outages;
-mod queries;
-mod query_experiments;
-mod query_sets;
+pub mod outages;
+pub mod queries;
+pub mod query_experiments;
+pub mod query_sets;
+mod widths;

@@ -12,7 +12,7 @@ use crate::pages::experiment::{WIDE, overview, stored};
 use crate::pages::forms::{self, experiment};
 
 /// Two clients lose their connections at 2.0 s, and write again `length_s` after their last write at 1.875 s.
-fn outages(length_s: f64, recovered_s: Option<f64>) -> Outages {
+pub fn outages(length_s: f64, recovered_s: Option<f64>) -> Outages {
     let count = |outcome, count| AttemptCount { outcome, count };
     let end_s = 1.875 + length_s;
     let client = |client| ClientOutage {
@@ -163,9 +163,15 @@ fn an_experiment_compares_outages_over_its_repeats_with_intervals() {
     for shown in [&markdown, &text] {
         let (whole, partly) = (line("simple, 1", shown), line("simple, 8", shown));
         assert!(whole.contains("3.0 s ± 83 %") || whole.contains("3.000 ± 83 %"), "{whole}");
-        assert!(partly.contains("in 2 of 3") && partly.contains("in 1 of 3"), "{partly}");
+        assert!(
+            partly.contains("in 2 of 3 trials") && partly.contains("recovered in 1 of 2 outages"),
+            "{partly}"
+        );
+        // What it asks comes first, with the range over the repeats; one without a loss has its row.
+        assert!(shown.contains("Without a write: simple, 1 3.0 s (2.0 s to 4.0 s in 3 repeats)"), "{shown}");
+        assert!(shown.contains("no connection lost"), "{shown}");
     }
-    assert!(page.contains(">Outages</h2>") && page.contains("in 2 of 3"), "on the page");
+    assert!(page.contains(">Outages</h2>") && page.contains("in 2 of 3 trials"), "on the page");
     let csv = experiment::csv(&overview);
     assert!(csv.lines().next().is_some_and(|head| head.contains(",write_outage_s,recovery_s,")), "{csv}");
 }

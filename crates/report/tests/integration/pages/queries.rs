@@ -23,7 +23,7 @@ fn named(name: &str, record: StepsRecord) -> (String, StepsRecord) {
 }
 
 /// With a query that always reaches the limit, one that sometimes does, an error and another answer.
-fn troubled() -> StepsRecord {
+pub fn troubled() -> StepsRecord {
     let mut record = query_sets::record(&Set::default());
     limit(&mut record, "q20", 1);
     limit(&mut record, "q17", 4);
@@ -39,7 +39,7 @@ fn troubled() -> StepsRecord {
 }
 
 /// An older server and a newer one: some queries are faster, q9 has a worse plan, q20 reached the limit only before.
-fn pair() -> Vec<(String, StepsRecord)> {
+pub fn pair() -> Vec<(String, StepsRecord)> {
     let mut old = query_sets::record(&Set { version: "16.4", ..Set::default() });
     let factor = |number| match number {
         9 => 3.0,
@@ -60,7 +60,7 @@ fn pair() -> Vec<(String, StepsRecord)> {
 }
 
 /// A set of 300 queries in two classes; `factor` multiplies the durations of the second one.
-fn many(factor: u64) -> StepsRecord {
+pub fn many(factor: u64) -> StepsRecord {
     let mut record = query_sets::record(&Set::default());
     let model = record.steps[0].clone();
     let numbered = |number: u64| {
@@ -131,7 +131,7 @@ fn plans_of_slower_queries_have_the_node_that_differs_marked_and_json_names_the_
 }
 
 /// The sides A and B of one measurement: q9 is slower on B, q5 is faster, q2 reached the limit on B, q4 on both.
-fn in_turns() -> Vec<(String, StepsRecord)> {
+pub fn in_turns() -> Vec<(String, StepsRecord)> {
     let side = |side, factor: fn(u64) -> f64, version| {
         let mut record =
             query_sets::record(&Set { version, repeats: 25, queries: 6, factor, ..Set::default() });
@@ -167,7 +167,7 @@ fn query_sets_in_turns_have_a_verdict_on_each_query() {
     assert_eq!((&of("q2")["bound"], &of("q2")["low"]), (&"at_least".into(), &Value::Null));
     assert!((of("q9")["ratio"].as_f64().expect("a ratio") - 1.5).abs() < 1e-3, "{}", of("q9"));
     let xml = shown(&sets, Format::Junit);
-    assert!(xml.contains("slower on B by more than 3 %: × 1.50"), "{xml}");
+    assert!(xml.contains("slower on B by more than 3 %: ×1.50"), "{xml}");
     assert_eq!(xml.matches("<failure").count(), 2, "{xml}");
     for format in read_by_people(&sets) {
         assert!(format.contains("2 of 6 queries are slower on B by more than 3 %: q2 and q9."), "{format}");
@@ -235,19 +235,25 @@ fn the_figures_of_a_query_are_the_same_in_all_formats() {
     assert!(csv.lines().count() == 23 && csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
 }
 
+/// A page without the values that its charts tell at the pointer.
+fn without_values(page: &str) -> String {
+    let mut parts = page.split("<script type=\"application/json\">");
+    let first = parts.next().unwrap_or_default().to_owned();
+    first + &parts.filter_map(|part| part.split_once("</script>")).map(|(_, rest)| rest).collect::<String>()
+}
+
 #[test]
 fn many_queries_have_a_row_for_each_class_and_the_extremes_alone() {
     let one = [named("queries 1", many(1))];
     let two = [named("queries 1", many(1)), named("queries 2", many(3))];
-    for text in read_by_people(&one) {
+    for text in read_by_people(&one).iter().map(|text| without_values(text)) {
         for word in ["class", "phrase", "The 15 slowest of 300 queries", "phrase_00300", "phrase_00286"] {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert!(!text.contains("phrase_00285") && !text.contains("and_00200"), "{text}");
     }
-    for text in read_by_people(&two) {
-        for word in ["The 16 of 300 queries with the greatest and the smallest ratios", "× 3.00", "× 1.00"]
-        {
+    for text in read_by_people(&two).iter().map(|text| without_values(text)) {
+        for word in ["The 16 of 300 queries with the greatest and the smallest ratios", "×3.00", "×1.00"] {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert!(text.matches("and_00").count() <= 100, "{}", text.matches("and_00").count());
@@ -261,7 +267,7 @@ fn many_queries_have_a_row_for_each_class_and_the_extremes_alone() {
     assert_eq!([total("and "), total("phrase ")], [["200", "20,100"], ["100", "25,050"]]);
     assert_eq!(json(&one)["queries"].as_array().map(Vec::len), Some(300));
     let svg = shown(&two, Format::Html);
-    assert!(svg.contains("share of the queries"), "the sorted ratios are a line");
+    assert!(svg.contains("a dot for each query, sorted"), "the ratios are sorted");
 }
 
 #[test]
@@ -295,7 +301,7 @@ fn a_ratio_is_the_quotient_of_the_durations_beside_it_in_all_formats() {
         let after =
             |sign: &str, from: usize| from + words[from..].iter().position(|word| *word == sign).unwrap();
         let (first, of_second) = (words[1], after("%", 1) + 1);
-        let printed = words[after("×", 1) + 1].parse::<f64>().unwrap();
+        let printed = words.iter().find_map(|word| word.strip_prefix('×')).unwrap().parse::<f64>().unwrap();
         let [first, second] = [first, words[of_second]].map(|word| word.parse::<f64>().expect(row));
         assert!(is_near(printed, second / first, 0.015), "{row}");
     }
@@ -397,7 +403,7 @@ fn a_query_set_of_one_pass_is_of_first_executions_and_is_compared_with_those() {
     assert!(text.contains("of the first execution of each") && !text.contains('±'), "{text}");
     let both = [named("queries 1", once), named("queries 2", query_sets::record(&Set::default()))];
     let text = shown(&both, Format::Text);
-    assert!(text.contains("so the first executions are") && text.contains("× 1.00"), "{text}");
+    assert!(text.contains("so the first executions are") && text.contains("×1.00"), "{text}");
     assert!(!text.contains('±') && json(&both)["query_sets"][1]["warm"] == false, "{text}");
 }
 
@@ -549,7 +555,7 @@ fn the_page_of_query_sets_has_its_charts_and_plans_in_every_width_and_theme_and_
     ];
     let one = [named("queries 1", troubled())];
     for (name, sets, rows) in
-        [("one", &one[..], 21), ("pair", &pair()[..], 2 + 23), ("99", &of_99[..], 3 + 200)]
+        [("one", &one[..], 2 * (21 + 1)), ("pair", &pair()[..], 2 + 23), ("99", &of_99[..], 3 + 200)]
     {
         let path = artefact(&format!("queries-{name}.html"));
         fs::write(&path, shown(sets, Format::Html)).expect("it can be written");

@@ -14,7 +14,7 @@ use crate::pages::queries::STYLE;
 use crate::pages::query_sets::{self, Set, limit, step};
 
 /// Two versions × three sets of indexes, each measured twice.
-fn experiment() -> Overview {
+pub fn experiment() -> Overview {
     let mut trials = Vec::new();
     for repeat in [1, 2] {
         for (version, older) in [("16.4", true), ("18.1", false)] {
@@ -59,7 +59,8 @@ fn an_experiment_of_query_sets_has_a_row_for_each_query_and_sorted_ratios_of_eac
     insta::assert_snapshot!(text);
     let page =
         String::from_utf8(formatted(Subject::Experiment(&overview), Format::Html, &STYLE).unwrap()).unwrap();
-    assert_eq!(page.matches("bar-list scaled").count(), 5, "each combination but the base has its ratios");
+    let scaled = page.matches("bar-list scaled").count();
+    assert_eq!(scaled, 6, "the effects, and the ratios of each combination but the base");
     assert!(page.contains("not comparable with published") && page.contains("q3 (3 and 4 rows)"), "{page}");
     assert!(
         page.replace('\u{a0}', " ").contains("× is the ratio to the same query of the first combination"),

@@ -9,6 +9,6 @@ mod limits;
 mod observed;
 mod pgbench_lines;
 mod pgbench_report;
-mod ranks;
+pub mod ranks;
 mod store_list;
 mod summaries;

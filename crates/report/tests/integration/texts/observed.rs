@@ -109,10 +109,14 @@ fn a_server_that_was_looked_at_has_lines_of_its_own() {
 
       throughput      1,234 tps ± 1.2 %
       transactions    12,346 succeeded, 0 failed
+
+      latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
+      response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
+
       client CPU      31.3 µs per transaction, 1.9 % of its workers' time
       backends        41 ± 3 % LWLock WALWrite, 28 ± 3 % IO WalSync, 20 % running,
                       6.0 % waiting for a CPU; idle 12.0 ± 0.8 % of the time
-      server cost     1,234 bytes of WAL (0.012 full pages), 31.3 blocks hit,
+      server cost     1234 bytes of WAL (0.012 full pages), 31.3 blocks hit,
                       0.25 read in 31.0 µs, 101 µs of CPU per transaction
       statements      UPDATE t SET a = a + $1 WHERE id = $2 (99.7 %): 300 µs,
                       4.10 blocks hit, 0.250 read in 25.0 µs; END (0.33 %): 1.00 µs,
@@ -121,9 +125,6 @@ fn a_server_that_was_looked_at_has_lines_of_its_own() {
       nearest limit   1,600 tps by WAL flushes, 77 % reached. A WAL flush takes
                       2.50 ms (as measured by the server) and serves 4 transactions
                       on average.
-
-      latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
-      response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
     ");
 }
 
@@ -143,7 +144,7 @@ fn blocks_and_cpu_time_are_told_as_the_kernel_counted_them() {
     let all = text(&record, &PLAIN);
     let lines: Vec<&str> = all.lines().skip_while(|line| !line.contains("server cost")).take(6).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    server cost     1,234 bytes of WAL (0.012 full pages), 31.3 blocks hit,
+    server cost     1234 bytes of WAL (0.012 full pages), 31.3 blocks hit,
                     0.25 read (40 % of them from disk) in 31.0 µs, 101 µs of CPU
                     per transaction
     statements      UPDATE t SET a = a + $1 WHERE id = $2 (99.7 %): 300 µs, 120 µs

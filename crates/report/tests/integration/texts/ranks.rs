@@ -43,7 +43,7 @@ fn generator(limit: LimitedBy) -> Generator {
 }
 
 /// A run of this many load generators; the first of `limited` are client-limited, from rank 1 on.
-fn distributed(ranks: u32, limited: u32) -> Record {
+pub fn distributed(ranks: u32, limited: u32) -> Record {
     let mut record = fixture::record();
     let each = Counts { scheduled: 321, succeeded: 321, business: 321, ..Counts::default() };
     record.plan.machines = ranks;
@@ -90,10 +90,11 @@ fn the_terminal_has_a_line_for_each_load_generator_and_names_the_one_that_was_th
 
       throughput      321.0 tps
       transactions    963 succeeded, 0 failed
-      client CPU      31.5 µs per transaction, 0.17 % of its workers' time
 
       latency, ms   mean ± stddev    p50    p90    p99   p99.9    max
       response        4.29 ± 5.90   4.29   4.29   4.29    4.29   4.29
+
+      client CPU      31.5 µs per transaction, 0.17 % of its workers' time
 
     load generators
       rank   host            clients     tps   CPU per transaction   late wake-ups, p99        clock offset   limit

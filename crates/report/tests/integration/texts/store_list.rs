@@ -33,6 +33,7 @@ fn run(number: i64, scripts: &str) -> RunLine {
         warnings: Some(1),
         record_path: Some("r.json".to_owned()),
         trial: None,
+        tps_curve: Vec::new(),
         plan: None,
         summary: None,
     }
@@ -59,7 +60,12 @@ fn labelled(label: &str, run: RunLine) -> RunLine {
 fn trial(number: i64) -> RunLine {
     let factors =
         [("clients", "8"), ("protocol", "prepared")].map(|(name, level)| (name.into(), level.into()));
-    let trial = TrialOfRun { experiment: "ladder".to_owned(), factors: factors.into(), repeat: 2 };
+    let trial = TrialOfRun {
+        experiment_number: 1,
+        experiment: "ladder".to_owned(),
+        factors: factors.into(),
+        repeat: 2,
+    };
     RunLine { trial: Some(trial), ..run(number, "ro3.sql") }
 }
 
@@ -201,6 +207,42 @@ fn at_medium_width_runs_have_their_error() {
     11  2026-11-21 20:07  trial  ladder: clients 8, protocol prepared        8  1,959 ± 41  10.5 ms  complete
     ± is half of the 95 % interval of the throughput
     ");
+}
+
+#[test]
+fn trials_stand_under_their_experiment_and_a_note_says_how_to_list_them() {
+    let mut of_ladder = trial(12);
+    of_ladder.trial.iter_mut().for_each(|trial| trial.experiment_number = 2);
+    let goals = GoalTally { met: 8, ..GoalTally::default() };
+    let folded = [Entry::from(run(3, "tpcb-like")), experiment(goals)];
+    insta::assert_snapshot!(list(folded.clone(), 80), @r"
+    id began, UTC  kind       name           label     tps answer
+     3 11-21 20:07 run        tpcb-like      -       1,959 complete
+    e2 11-21 22:00 experiment ladder (quick) nightly     - goals met in 8 of 8 tria…
+    --trials lists the trials of experiments too
+    ");
+    // Trials that began before a later entry stand at their experiment, with their levels alone.
+    let [one, two] = folded;
+    let unfolded = list([Entry::from(of_ladder), one, two], 110);
+    let lines: Vec<&str> = unfolded.lines().collect();
+    assert!(lines[1].contains(" tpcb-like ") && lines[2].starts_with("e2 "), "{unfolded}");
+    assert!(
+        lines[3].starts_with("12 ") && lines[3].contains("   clients 8, protocol prepared"),
+        "{unfolded}"
+    );
+    assert!(!unfolded.contains("--trials"), "{unfolded}");
+}
+
+#[test]
+fn a_run_has_its_throughput_over_time_where_there_is_room() {
+    let stalled = RunLine { tps_curve: vec![100.0, 100.0, 0.0, 50.0], ..run(3, "tpcb-like") };
+    let short = RunLine { tps_curve: vec![100.0], ..run(4, "tpcb-like") };
+    for width in [80, 120] {
+        let list = list([stalled.clone(), short.clone()], width);
+        assert!(list.contains("tps over time") && list.contains(" ██▁▅ "), "{list}");
+        assert_eq!(list.matches('█').count(), 2, "{list}");
+    }
+    assert!(!list([stalled], 60).contains('█'));
 }
 
 #[test]

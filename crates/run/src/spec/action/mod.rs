@@ -31,13 +31,11 @@ impl ActionSpec {
     }
 
     /// The names of all kinds.
-    #[must_use]
     pub fn kinds() -> Vec<&'static str> {
         KINDS.iter().map(|kind| kind.name).collect()
     }
 
     /// The names of all kinds as a list in a sentence.
-    #[must_use]
     pub fn kinds_in_words() -> String {
         let mut names = Self::kinds();
         let last = names.pop().unwrap_or_default();
@@ -50,7 +48,6 @@ impl ActionSpec {
     }
 
     /// The fault, if it is one.
-    #[must_use]
     pub fn fault(&self) -> Option<&results::Fault> {
         match &self.kind {
             ActionKind::Sql(_) => None,

@@ -158,7 +158,6 @@ impl Kind {
     }
 
     /// Description of the value in a file, to follow "expected".
-    #[must_use]
     pub fn expected_in_file(self) -> String {
         match self {
             Kind::Count { least, most_in_file, .. } => {
@@ -191,7 +190,6 @@ fn expected_choice(words: &[&str]) -> String {
 
 impl Value {
     /// The value as written on a command line; empty if it has no such form.
-    #[must_use]
     pub fn on_command_line(&self) -> String {
         match self {
             Value::Count(count) => count.to_string(),
@@ -208,7 +206,6 @@ impl Value {
     }
 
     /// The value as written in a file, without quotation marks.
-    #[must_use]
     pub fn in_file(&self) -> String {
         match self {
             Value::Time(time) => format!("{}s", time.as_secs_f64()),
@@ -347,7 +344,6 @@ fn expected_time() -> String {
 }
 
 /// Description of a number with a unit, for messages.
-#[must_use]
 pub fn expected_unit(units: &[(&str, f64)], example: &str) -> String {
     let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
     format!("a number with a unit ({}), such as \"{example}\"", names.join(", "))

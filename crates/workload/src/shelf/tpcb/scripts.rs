@@ -82,7 +82,12 @@ pub fn script(prefix: &str) -> Result<&'static Script, WorkloadError> {
             found: more + 1,
             known: script_list(),
         }),
-        (None, _) => Err(WorkloadError::UnknownBuiltin { name: prefix.to_owned(), known: script_list() }),
+        (None, _) => {
+            let names: Vec<&str> = SCRIPTS.iter().map(|script| script.name.as_ref()).collect();
+            let similar = config::nearest(prefix, &names).unwrap_or(names[0]).to_owned();
+            let known = names.join(", ");
+            Err(WorkloadError::UnknownBuiltin { name: prefix.to_owned(), similar, known })
+        }
     }
 }
 
@@ -129,11 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_refused_in_the_words_of_pgbench() {
-        for name in ["x", "Select", "select-only2"] {
+    fn an_unknown_name_is_refused_in_the_words_of_pgbench_with_the_command_that_was_meant() {
+        for (name, similar) in [("x", "tpcb-like"), ("select-onyl", "select-only")] {
             let message = script(name).expect_err(name).to_string();
-            let first = message.lines().next().expect("a line");
-            assert_eq!(first, format!("no builtin script found for name \"{name}\""));
+            let expected = format!(
+                "no builtin script found for name \"{name}\"; did you mean: pgmeter bench -b {similar}, or one of \
+                 tpcb-like, simple-update, select-only"
+            );
+            assert_eq!(message, expected);
         }
     }
 

@@ -1,0 +1,81 @@
+//! Throughput against latency: the picture of an experiment that varies the load. Each curve goes from the lowest to the
+//! highest number of clients or rate, and its points have these written beside them.
+
+use super::metric::Metric;
+use super::overview::Overview;
+use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
+use crate::prose::{escaped_line, titled};
+
+/// Points that have their load beside them; of more, the first and the last of each curve.
+const LABELS_MAX: usize = 40;
+/// More curves cannot be told apart.
+const CURVES_MAX: usize = 12;
+/// Factors that are load.
+const LOADS: [&str; 2] = ["clients", "rate"];
+
+/// The factor that varies the load, with its levels as numbers.
+fn load(overview: &Overview) -> Option<(usize, Vec<f64>)> {
+    let is_load = |name: &str| LOADS.iter().any(|load| name.rsplit('.').next() == Some(load));
+    let number = |level: &String| level.parse::<f64>().ok().filter(|number| number.is_finite());
+    let factors = overview.factors.iter().enumerate().filter(|(_, factor)| is_load(&factor.name));
+    let mut numbers = factors.filter_map(|(at, factor)| {
+        let levels = factor.levels.iter().map(number).collect::<Option<Vec<f64>>>()?;
+        (levels.len() > 1).then_some((at, levels))
+    });
+    numbers.next()
+}
+
+/// A curve for each combination of the other factors; `None` if the load is not varied.
+pub(super) fn chart(overview: &Overview) -> Option<Chart> {
+    let (factor, loads) = load(overview)?;
+    let mut curves: Vec<(String, Vec<(f64, Point)>)> = Vec::new();
+    for (number, cell) in overview.cells.iter().enumerate() {
+        let figure = |metric| cell.figure(metric);
+        let (Some(level), Some(tps), Some(us)) =
+            (cell.levels[factor], figure(Metric::Tps), figure(Metric::Mean))
+        else {
+            continue;
+        };
+        let others = overview
+            .levels(number)
+            .enumerate()
+            .filter(|(at, (factor_of, _))| *at != factor && factor_of.levels.len() > 1);
+        let others: Vec<String> =
+            others.map(|(_, (factor, level))| format!("{} {level}", factor.name)).collect();
+        let label = overview.factors[factor].levels[level].clone();
+        let point = Point {
+            interval: us.interval.filter(|(low, _)| *low > 0.0),
+            label: escaped_line(&label),
+            ..Point::new(tps.mean, us.mean)
+        };
+        let name = escaped_line(&others.join(", "));
+        match curves.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, points)) => points.push((loads[level], point)),
+            None => curves.push((name, vec![(loads[level], point)])),
+        }
+    }
+    curves.retain(|(_, points)| points.len() > 1);
+    if curves.is_empty() {
+        return None;
+    }
+    let all: usize = curves.iter().map(|(_, points)| points.len()).sum();
+    let series = |(number, (name, mut points)): (usize, (String, Vec<(f64, Point)>))| {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let last = points.len() - 1;
+        let points = points.into_iter().enumerate().map(|(at, (_, point))| {
+            let is_named = all <= LABELS_MAX || at == 0 || at == last;
+            Point { label: if is_named { point.label } else { String::new() }, ..point }
+        });
+        Series { has_dots: true, ..Series::new(name, Colour::Run(number), points.collect()) }
+    };
+    let series: Vec<Series> = curves.into_iter().take(CURVES_MAX).enumerate().map(series).collect();
+    let x = Axis::new(Metric::Tps.title(), Metric::Tps.quantity());
+    let y = Axis::new(Metric::Mean.title(), Metric::Mean.quantity()).logarithmic(true);
+    let name = escaped_line(&overview.factors[factor].name);
+    let title = format!("{} against latency", titled(Metric::Tps.title()));
+    Some(Chart::new(
+        title,
+        format!("mean latency, logarithmic; the numbers are {name}"),
+        Plot::lines(x, y, series),
+    ))
+}

@@ -1,0 +1,88 @@
+//! All pages of the gallery in one browser, wide and narrow, light and dark, folded and unfolded. Each has marks in its
+//! charts, words that do not touch and can be read, no sideways scrolling, no error, and no request.
+//!
+//! `PGMETER_GALLERY` names a folder that gets the pages, their screenshots and an index; then problems are shown there.
+//! `PGMETER_GALLERY_ONLY` names the pages to make, by the start of their names.
+
+use std::path::{Path, PathBuf};
+
+use super::index::{self, Shown};
+use super::{Exhibit, exhibits};
+use crate::pages::browser::{self, complaints};
+use crate::pages::devtools::Browser;
+
+const LOOK: &str = include_str!("look.js");
+/// A desktop and a phone.
+pub(super) const WINDOWS: [(u32, u32); 2] = [(1400, 900), (390, 844)];
+
+const UNFOLD: &str = "document.querySelectorAll('details').forEach((it) => { it.open = true; })";
+
+fn look(browser: &mut Browser) -> Vec<String> {
+    let found = browser.value(LOOK);
+    let texts = found.as_array().expect("a list").iter();
+    texts.map(|text| text.as_str().expect("a sentence").to_owned()).collect()
+}
+
+/// What is wrong with a page, and its screenshots if they are wanted.
+fn seen(browser: &mut Browser, page: &Path, has_screenshots: bool) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (width, height) in WINDOWS {
+        browser.window(width, height, false);
+        browser.open(page);
+        for dark in [false, true] {
+            browser.window(width, height, dark);
+            let theme = if dark { "dark" } else { "light" };
+            if has_screenshots {
+                browser.screenshot(&page.with_extension(format!("{width}-{theme}.png")));
+            }
+            let of_window = |problem: String| format!("{width} px, {theme}: {problem}");
+            problems.extend(look(browser).into_iter().map(of_window));
+        }
+        browser.value(UNFOLD);
+        let unfolded = |problem: String| format!("{width} px, unfolded: {problem}");
+        problems.extend(look(browser).into_iter().map(unfolded));
+        problems.extend(complaints(browser).into_iter().map(|it| format!("{width} px: {it}")));
+    }
+    problems
+}
+
+#[test]
+fn every_page_of_the_gallery_can_be_read_in_every_window_and_theme() {
+    let Some(mut browser) = browser::browser() else { return };
+    let wanted = std::env::var_os("PGMETER_GALLERY").map(PathBuf::from);
+    let is_shown = wanted.is_some();
+    let folder = wanted.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("gallery"));
+    std::fs::create_dir_all(&folder).expect("the folder can be written");
+    let only = std::env::var("PGMETER_GALLERY_ONLY").unwrap_or_default();
+    let only: Vec<&str> = only.split_whitespace().collect();
+    let is_wanted = |it: &Exhibit| only.is_empty() || only.iter().any(|start| it.name.starts_with(start));
+    let mut all = Vec::new();
+    for exhibit in exhibits().into_iter().filter(is_wanted) {
+        let page = folder.join(exhibit.name).with_extension("html");
+        let html = (exhibit.page)();
+        std::fs::write(&page, &html).expect("the folder can be written");
+        let problems = seen(&mut browser, &page, is_shown);
+        all.push(Shown { name: exhibit.name, about: exhibit.about, bytes: html.len(), problems });
+    }
+    if is_shown {
+        std::fs::write(folder.join("index.html"), index::html(&all)).expect("the folder can be written");
+        return;
+    }
+    let problems: Vec<String> = all
+        .iter()
+        .flat_map(|shown| shown.problems.iter().map(|problem| format!("{}, {problem}", shown.name)))
+        .collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn pages_stay_small() {
+    const KB: usize = 1024;
+    for (name, bytes_max) in
+        [("run-typical", 200 * KB), ("run-actions", 200 * KB), ("runs-hundred", 2 * KB * KB)]
+    {
+        let exhibit = exhibits().into_iter().find(|it| it.name == name).expect("it is there");
+        let bytes = (exhibit.page)().len();
+        assert!(bytes < bytes_max, "{name} has {bytes} bytes");
+    }
+}

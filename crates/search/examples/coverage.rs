@@ -1,0 +1,78 @@
+//! Searches on simulated servers: how often the interval contains the true rate, and what a search costs.
+//! `cargo run --release -p pgmeter-search --example coverage -- 200`
+
+#[path = "servers/mod.rs"]
+mod servers;
+
+use pgmeter_search::Answer;
+use servers::{Law, SimulatedServer};
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[expect(clippy::print_stdout, reason = "an example prints")]
+fn main() {
+    let searches: u64 = std::env::args().nth(1).and_then(|number| number.parse().ok()).unwrap_or(200);
+    let base = SimulatedServer {
+        law: Law::Exponential,
+        servers: 2,
+        service_s: 0.002,
+        spread: 0.064,
+        pause: None,
+        limit_s: 0.02,
+        share: 0.01,
+    };
+    let cases = [
+        ("M/M/2, sets ± 6.4 %", base),
+        ("M/M/2, sets ± 1 %", SimulatedServer { spread: 0.01, ..base }),
+        ("M/D/1, sets ± 6.4 %", SimulatedServer { law: Law::Fixed, servers: 1, service_s: 0.001, ..base }),
+        (
+            "M/D/1, sets ± 1 %",
+            SimulatedServer { law: Law::Fixed, servers: 1, service_s: 0.001, spread: 0.01, ..base },
+        ),
+        ("M/M/2, sets ± 6.4 %, pauses", SimulatedServer { pause: Some((0.03, 5.0)), ..base }),
+        (
+            "M/D/1, sets ± 3 %, pauses",
+            SimulatedServer {
+                law: Law::Fixed,
+                servers: 1,
+                service_s: 0.001,
+                spread: 0.03,
+                pause: Some((0.03, 5.0)),
+                ..base
+            },
+        ),
+    ];
+    println!(
+        "{:32} {:>8} {:>9} {:>9} {:>9} {:>8} {:>8}",
+        "server", "truth", "coverage", "bias", "half", "cost s", "trials"
+    );
+    let only = std::env::args().nth(2).and_then(|number| number.parse::<usize>().ok());
+    for (name, server) in
+        cases.into_iter().enumerate().filter(|(at, _)| only.is_none_or(|only| only == *at)).map(|(_, it)| it)
+    {
+        let truth = server.truth(1500);
+        let (mut covered, mut costs, mut ratios, mut halves, mut numbers) =
+            (0, vec![], vec![], vec![], vec![]);
+        for seed in 0..searches {
+            let (answer, cost_s, trials) = server.search(0.03, 600.0, seed);
+            if let Answer::Sustains(estimate) = answer {
+                covered += u64::from((estimate.low_tps..=estimate.high_tps).contains(&truth));
+                ratios.push(estimate.rate_tps / truth);
+                halves.push(estimate.half_width());
+            }
+            costs.push(cost_s);
+            numbers.push(trials as f64);
+        }
+        println!(
+            "{name:32} {truth:8.1} {:7.1} % {:7.2} % {:7.2} % {:8.0} {:8.0}",
+            covered as f64 / searches as f64 * 100.0,
+            (median(ratios) - 1.0) * 100.0,
+            median(halves) * 100.0,
+            median(costs),
+            median(numbers)
+        );
+    }
+}

@@ -1,0 +1,417 @@
+//! The search: from the outcomes of trials and the time that has passed to the next load.
+//!
+//! First a bracket: the rate is halved or grows until one load is kept and one is broken, and their ratio is bisected. Then
+//! two rates around the estimate alternate, so that drift of the server hits both, until the interval is narrow enough or the
+//! time is over. Last, a longer load at the lower end of the interval confirms the answer or corrects it.
+
+use crate::curve::{CurveEstimate, ShareCurve, estimate_of};
+use crate::trial::{Trial, TrialVerdict, pooled, verdict};
+
+/// What a search is for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchPlan {
+    /// For each goal, the share of transactions over its limit that it allows.
+    pub limits: Vec<f64>,
+    /// Throughput of the closed loop: where the search begins.
+    pub top_tps: f64,
+    /// The highest rate to try.
+    pub max_rate_tps: Option<f64>,
+    /// Half of the interval, relative to the rate, at which the search may end.
+    pub width: f64,
+    /// Time for the whole search, in seconds.
+    pub budget_s: f64,
+    /// Length of the confirmation, in seconds.
+    pub confirmation_s: f64,
+    /// Time of a trial beside its measured time: connecting, settling, ending.
+    pub overhead_s: f64,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// A trial at this rate, measured for so many seconds.
+    Trial(f64, f64),
+    /// A longer load at this rate, to confirm the answer.
+    Confirm(f64, f64),
+    /// Nothing: the search is over.
+    Done,
+}
+
+/// A confirmation that has ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Confirmation {
+    /// Its rate.
+    pub rate_tps: f64,
+    /// Whether the goals were kept.
+    pub is_kept: bool,
+}
+
+/// The answer, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Answer {
+    /// Too few trials.
+    Nothing,
+    /// The rates of the bracket; the fit has too few trials.
+    Between(f64, f64),
+    /// A rate with its interval of 95 %.
+    Sustains(CurveEstimate),
+    /// The confirmation broke the goals, and a lower rate kept them: from this rate to that.
+    Corrected(f64, f64),
+    /// All confirmations broke the goals; the lowest of their rates.
+    Unconfirmed(f64),
+    /// The goals are broken at the lowest rate.
+    BrokenAtLowest(f64),
+    /// The goals are kept at the highest rate that the user allows.
+    KeptAtHighest(f64),
+    /// pgmeter or its machine was the limit; the highest rate that was kept. 0: none.
+    ClientLimited(f64),
+}
+
+/// Step from the first rate upwards.
+const GROW: f64 = std::f64::consts::SQRT_2;
+/// The first rate, as a share of the throughput of the closed loop.
+const FIRST_SHARE: f64 = 0.7;
+/// Ratio of the rates of the bracket at which the fit begins.
+const BRACKET_RATIO: f64 = 1.15;
+/// The lowest rate that is tried, as a share of the throughput of the closed loop, and at least one transaction per second.
+const LOWEST_SHARE: f64 = 1.0 / 512.0;
+/// Trials of a load of the bracket.
+const TRIALS_OF_LOAD: usize = 3;
+/// Trials at the highest rate before the answer is that it is kept.
+const TRIALS_AT_HIGHEST: usize = 5;
+/// Trials of the fit before the interval may end the search.
+const FITTED_MIN: usize = 14;
+/// Distances of the two rates from the estimate.
+const DISTANCE_MIN: f64 = 0.015;
+const DISTANCE_MAX: f64 = 0.12;
+/// Measured seconds of a trial.
+const TRIAL_S: (f64, f64) = (1.5, 10.0);
+/// Transactions over the limit that a trial at the answer should have.
+const OVER_WANTED: f64 = 10.0;
+/// Confirmations, the first included.
+const CONFIRMATIONS_MAX: usize = 3;
+/// Each further confirmation is lower by this share at least.
+const CONFIRMATION_STEP: f64 = 0.05;
+/// Trials of the bracket that are further away than this, in ln(rate), are not fitted: the curve has another slope there.
+const WINDOW: f64 = 0.3;
+/// Client-limited trials that end the search.
+const CLIENT_LIMITED_MAX: usize = 3;
+
+/// A search that is under way.
+#[derive(Clone, Debug)]
+pub struct Search {
+    plan: SearchPlan,
+    trials: Vec<Trial>,
+    /// Rate of the current load of the bracket.
+    rate_tps: f64,
+    kept: Option<f64>,
+    broken: Option<f64>,
+    /// The trials of the current load begin here.
+    load_began: usize,
+    curves: Vec<ShareCurve>,
+    fitted: usize,
+    /// What the curves say.
+    estimate: Option<CurveEstimate>,
+    end: Option<Answer>,
+    confirmations: Vec<Confirmation>,
+}
+
+impl Search {
+    /// A search before its first trial.
+    pub fn new(plan: SearchPlan) -> Search {
+        let first = plan.top_tps * FIRST_SHARE;
+        let rate_tps = plan.max_rate_tps.map_or(first, |highest| first.min(highest)).max(1.0);
+        Search {
+            plan,
+            trials: Vec::new(),
+            rate_tps,
+            kept: None,
+            broken: None,
+            load_began: 0,
+            curves: Vec::new(),
+            fitted: 0,
+            estimate: None,
+            end: None,
+            confirmations: Vec::new(),
+        }
+    }
+
+    /// What to do next, after so many seconds of the budget.
+    pub fn next(&self, spent_s: f64) -> Step {
+        let left_s = self.plan.budget_s - spent_s;
+        if matches!(self.end, Some(Answer::BrokenAtLowest(_) | Answer::ClientLimited(_))) {
+            return Step::Done;
+        }
+        if self.end.is_none() && !self.is_narrow() {
+            let rate_tps = self.next_rate();
+            let trial_s = self.trial_s(rate_tps);
+            if left_s - trial_s - self.plan.overhead_s >= self.plan.confirmation_s {
+                return Step::Trial(rate_tps, trial_s);
+            }
+        }
+        self.next_confirmation(left_s)
+    }
+
+    fn next_confirmation(&self, left_s: f64) -> Step {
+        let first = match self.answer_of_trials() {
+            Answer::Sustains(estimate) => estimate.low_tps,
+            Answer::Between(kept, _) => kept,
+            Answer::KeptAtHighest(rate) => rate,
+            _ => return Step::Done,
+        };
+        let seconds = self.plan.confirmation_s;
+        let step = 1.0 + self.plan.width.max(CONFIRMATION_STEP);
+        match self.confirmations.last() {
+            None if left_s > 1.0 && first > 0.0 => Step::Confirm(first, seconds.min(left_s)),
+            Some(last)
+                if !last.is_kept
+                    && self.confirmations.len() < CONFIRMATIONS_MAX
+                    && left_s >= seconds / 2.0 =>
+            {
+                Step::Confirm(last.rate_tps / step, seconds.min(left_s))
+            }
+            _ => Step::Done,
+        }
+    }
+
+    /// Adds a trial that has ended.
+    pub fn add(&mut self, trial: Trial) {
+        let is_fitting = !self.curves.is_empty();
+        self.fit(&trial);
+        self.trials.push(trial);
+        self.check_generator();
+        if !is_fitting && self.end.is_none() {
+            self.bracket();
+        }
+    }
+
+    /// Adds a confirmation that has ended.
+    pub fn confirm(&mut self, confirmation: Confirmation) {
+        self.confirmations.push(confirmation);
+    }
+
+    /// Forgets the trials, because the load changes: it has more clients now.
+    pub fn restart(&mut self) {
+        let rate_tps = self.next_rate();
+        *self = Search { rate_tps, ..Search::new(self.plan.clone()) };
+    }
+
+    /// The answer so far.
+    pub fn answer(&self) -> Answer {
+        let of_trials = self.answer_of_trials();
+        let kept = self.confirmations.iter().find(|confirmation| confirmation.is_kept);
+        let broken = self.confirmations.iter().rev().find(|confirmation| !confirmation.is_kept);
+        match (kept, broken) {
+            (Some(kept), Some(broken)) => Answer::Corrected(kept.rate_tps, broken.rate_tps),
+            (None, Some(broken)) => Answer::Unconfirmed(broken.rate_tps),
+            (_, None) => of_trials,
+        }
+    }
+
+    fn answer_of_trials(&self) -> Answer {
+        match (self.end, self.kept, self.broken) {
+            (Some(end), ..) => end,
+            _ if self.fitted >= FITTED_MIN => self.estimate.map_or(Answer::Nothing, Answer::Sustains),
+            (None, Some(kept), Some(broken)) => Answer::Between(kept, broken),
+            (None, Some(kept), None) => Answer::Between(kept, f64::INFINITY),
+            (None, None, Some(broken)) => Answer::Between(0.0, broken),
+            (None, None, None) => Answer::Nothing,
+        }
+    }
+
+    /// The fit, once there is one.
+    pub fn fitted(&self) -> Option<CurveEstimate> {
+        self.estimate
+    }
+
+    fn is_narrow(&self) -> bool {
+        let is_narrow = |fit: CurveEstimate| fit.half_width() <= self.plan.width;
+        self.fitted >= FITTED_MIN && self.estimate.is_some_and(is_narrow)
+    }
+
+    fn trial_s(&self, rate_tps: f64) -> f64 {
+        let least = self.plan.limits.iter().copied().fold(1.0, f64::min);
+        let (shortest, longest) = TRIAL_S;
+        let longest = longest.min(self.plan.budget_s / 20.0).max(shortest);
+        (OVER_WANTED / (least * rate_tps)).clamp(shortest, longest)
+    }
+
+    fn next_rate(&self) -> f64 {
+        let Some(estimate) = self.estimate else { return self.rate_tps };
+        let distance = (estimate.half_width() / 2.0).clamp(DISTANCE_MIN, DISTANCE_MAX);
+        // Pairs in mirrored order, low high high low, so that a steady drift cancels out.
+        let is_low = matches!(self.fitted % 4, 0 | 3);
+        let rate = estimate.rate_tps * if is_low { -distance } else { distance }.exp();
+        self.plan.max_rate_tps.map_or(rate, |highest| rate.min(highest))
+    }
+
+    fn fit(&mut self, trial: &Trial) {
+        if self.curves.is_empty() {
+            return;
+        }
+        self.fitted += 1;
+        for (curve, count) in self.curves.iter_mut().zip(&trial.counts) {
+            curve.add(trial.rate_tps, count.over, count.of);
+        }
+        self.estimate = estimate_of(&self.curves);
+    }
+
+    /// Decides on the current load of the bracket, and chooses the next one.
+    fn bracket(&mut self) {
+        let of_load = &self.trials[self.load_began..];
+        let broken = of_load.iter().filter(|trial| trial.verdict(&self.plan.limits) == TrialVerdict::Broken);
+        let (broken, all) = (broken.count(), of_load.len());
+        let is_highest = self.plan.max_rate_tps.is_some_and(|highest| self.rate_tps >= highest);
+        let planned = if is_highest { TRIALS_AT_HIGHEST } else { TRIALS_OF_LOAD };
+        // The missing trials cannot change the majority.
+        let is_decided = broken * 2 > planned || (all - broken) * 2 > planned || all >= planned;
+        let is_clear = all == 1 && !is_highest && of_load[0].is_clear(&self.plan.limits);
+        if !is_decided && !is_clear {
+            return;
+        }
+        self.load_began = self.trials.len();
+        if broken * 2 > all {
+            self.broken = Some(self.broken.map_or(self.rate_tps, |rate| rate.min(self.rate_tps)));
+        } else {
+            self.kept = Some(self.kept.map_or(self.rate_tps, |rate| rate.max(self.rate_tps)));
+            if is_highest {
+                self.end = Some(Answer::KeptAtHighest(self.rate_tps));
+                return;
+            }
+        }
+        self.rate_tps = match (self.kept, self.broken) {
+            (Some(kept), Some(broken)) if broken / kept <= BRACKET_RATIO => {
+                self.begin_fit((kept * broken).sqrt());
+                return;
+            }
+            (Some(kept), Some(broken)) => (kept * broken).sqrt(),
+            (Some(kept), None) => {
+                let next = kept * GROW;
+                self.plan.max_rate_tps.map_or(next, |highest| next.min(highest))
+            }
+            (None, _) => {
+                let lowest = (self.plan.top_tps * LOWEST_SHARE).max(1.0);
+                if self.rate_tps <= lowest {
+                    self.end = Some(Answer::BrokenAtLowest(self.rate_tps));
+                    return;
+                }
+                (self.rate_tps / 2.0).max(lowest)
+            }
+        };
+    }
+
+    fn begin_fit(&mut self, rate_tps: f64) {
+        self.curves = self.plan.limits.iter().map(|limit| ShareCurve::new(*limit)).collect();
+        let is_near = |trial: &&Trial| (trial.rate_tps / rate_tps).ln().abs() < WINDOW;
+        for trial in self.trials.iter().filter(is_near) {
+            for (curve, count) in self.curves.iter_mut().zip(&trial.counts) {
+                curve.add(trial.rate_tps, count.over, count.of);
+            }
+        }
+        self.estimate = estimate_of(&self.curves);
+    }
+
+    /// Ends the search if broken loads are those of the generator's limit.
+    fn check_generator(&mut self) {
+        let limits = &self.plan.limits;
+        let is_broken = |trial: &&Trial| trial.verdict(limits) == TrialVerdict::Broken;
+        let recent = self.trials.iter().rev().filter(is_broken).take(CLIENT_LIMITED_MAX);
+        let of_client = recent.filter(|trial| trial.is_client_limited).count();
+        if of_client >= CLIENT_LIMITED_MAX {
+            let kept = self.trials.iter().filter(|trial| {
+                let at_rate = self.trials.iter().filter(|other| other.rate_tps == trial.rate_tps);
+                verdict(&pooled(at_rate), limits) == TrialVerdict::Kept
+            });
+            let highest = kept.map(|trial| trial.rate_tps).fold(0.0, f64::max);
+            self.end = Some(Answer::ClientLimited(highest));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::GoalCount;
+
+    fn plan() -> SearchPlan {
+        SearchPlan {
+            limits: vec![0.01],
+            top_tps: 1000.0,
+            max_rate_tps: None,
+            width: 0.03,
+            budget_s: 300.0,
+            confirmation_s: 30.0,
+            overhead_s: 0.5,
+        }
+    }
+
+    /// A trial of a server that keeps the goal up to `capacity` for certain.
+    fn trial(rate_tps: f64, capacity: f64) -> Trial {
+        let over = if rate_tps < capacity { 0.0 } else { 900.0 };
+        Trial { rate_tps, counts: vec![GoalCount { over, of: 1000.0 }], is_client_limited: false }
+    }
+
+    /// Runs a search to its end; returns it with the rates of the trials.
+    fn ended(plan: SearchPlan, capacity: f64, confirmed_up_to: f64) -> (Search, Vec<f64>) {
+        let (mut search, mut rates, mut spent_s) = (Search::new(plan), Vec::new(), 0.0);
+        loop {
+            match search.next(spent_s) {
+                Step::Trial(rate_tps, seconds) => {
+                    rates.push(rate_tps);
+                    search.add(trial(rate_tps, capacity));
+                    spent_s += seconds + 0.5;
+                }
+                Step::Confirm(rate_tps, seconds) => {
+                    search.confirm(Confirmation { rate_tps, is_kept: rate_tps < confirmed_up_to });
+                    spent_s += seconds;
+                }
+                Step::Done => return (search, rates),
+            }
+        }
+    }
+
+    #[test]
+    fn a_certain_server_is_bracketed_and_fitted_and_its_answer_confirmed() {
+        let (search, rates) = ended(plan(), 520.0, 520.0);
+        assert_eq!(rates[..2], [700.0, 350.0]);
+        let Answer::Sustains(estimate) = search.answer() else { panic!("{:?}", search.answer()) };
+        assert!((490.0..530.0).contains(&estimate.rate_tps), "{estimate:?}");
+        assert!(rates.len() < 140 && search.confirmations[0].is_kept, "{}", rates.len());
+    }
+
+    #[test]
+    fn a_broken_confirmation_is_repeated_lower_and_corrects_the_answer() {
+        let (search, _) = ended(plan(), 520.0, 480.0);
+        let Answer::Corrected(kept, broken) = search.answer() else { panic!("{:?}", search.answer()) };
+        assert!(kept < 480.0 && broken >= 480.0);
+        let (search, _) = ended(plan(), 520.0, 0.0);
+        assert!(matches!(search.answer(), Answer::Unconfirmed(_)));
+        assert_eq!(search.confirmations.len(), CONFIRMATIONS_MAX);
+    }
+
+    #[test]
+    fn the_ends_of_the_range_are_answers() {
+        assert!(matches!(ended(plan(), 0.0, 0.0).0.answer(), Answer::BrokenAtLowest(rate) if rate < 3.0));
+        let limited = SearchPlan { max_rate_tps: Some(800.0), ..plan() };
+        let (search, rates) = ended(limited, 5000.0, 5000.0);
+        assert_eq!(search.answer(), Answer::KeptAtHighest(800.0));
+        assert!(rates.len() <= 6, "{rates:?}");
+    }
+
+    #[test]
+    fn loads_broken_by_the_generator_end_the_search_with_a_lower_bound() {
+        let mut search = Search::new(plan());
+        while let Step::Trial(rate_tps, _) = search.next(0.0) {
+            search.add(Trial { is_client_limited: true, ..trial(rate_tps, 800.0) });
+        }
+        assert!(matches!(search.answer(), Answer::ClientLimited(rate) if (600.0..800.0).contains(&rate)));
+    }
+
+    #[test]
+    fn the_end_of_the_budget_leaves_the_bracket() {
+        let short = SearchPlan { budget_s: 6.0, confirmation_s: 1.0, ..plan() };
+        let (search, rates) = ended(short, 520.0, 520.0);
+        assert_eq!(rates.len(), 2);
+        assert_eq!(search.answer(), Answer::Between(350.0, 700.0));
+    }
+}
