@@ -144,7 +144,7 @@ fn blocks_that_write_begin_after_a_checkpoint_and_both_sides_go_first_equally_of
     }
     assert!(told(&stdout).contains(&format!("; seed {}.", one.method.seed)), "{stdout}");
     assert!(told(&stdout).contains("Each block of both sides begins right after a checkpoint"), "{stdout}");
-    assert!(told(&unlike).contains("none begins with a checkpoint"), "{unlike}");
+    assert!(told(&unlike).contains("no block begins with a checkpoint"), "{unlike}");
     let blocks = one.pairs.iter().flat_map(|pair| &pair.blocks);
     let images: Vec<f64> =
         blocks.filter_map(|block| block.figures.full_page_images_per_transaction).collect();

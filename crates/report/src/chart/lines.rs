@@ -218,6 +218,8 @@ fn words(frame: &Frame, series: &Series, shapes: &mut Vec<Shape>) {
     const BESIDE: f32 = 7.0;
     const HEIGHT: f32 = 15.0;
     const BETWEEN: f32 = 5.0;
+    // The plot of a small chart on a phone, in pixels.
+    const NARROWEST: f32 = 240.0;
     // Where the last words ended, and their base line; also as on a phone.
     let mut last: Option<(f32, f32)> = None;
     let mut last_narrow: Option<(f32, f32)> = None;
@@ -240,7 +242,7 @@ fn words(frame: &Frame, series: &Series, shapes: &mut Vec<Shape>) {
             continue;
         }
         last = Some(ends_at(right));
-        let narrow = x / frame.width * NARROW + (right - x);
+        let narrow = x / frame.width * NARROWEST + (right - x);
         let is_optional = touches(last_narrow, narrow);
         if !is_optional {
             last_narrow = Some(ends_at(narrow));
