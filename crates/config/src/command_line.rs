@@ -13,7 +13,7 @@ pub enum Mistake<'a> {
         /// The similar one.
         similar: Option<&'a str>,
     },
-    /// The value of an option is missing, or is none.
+    /// The value of an option is missing or wrong.
     Value {
         /// The option as help shows it: `--clients <N>`.
         option: &'a str,

@@ -30,7 +30,7 @@ pub(crate) struct ForestRow {
     pub(crate) interval: Option<(f64, f64)>,
     pub(crate) bound: Bound,
     pub(crate) verdict: EffectVerdict,
-    /// The ratio as text, or the reason why there is none.
+    /// The ratio as text, or why it is unknown.
     pub(crate) shown: String,
     /// The change in per cent, where that is told too.
     pub(crate) change: String,
@@ -102,7 +102,7 @@ const BEYOND_POINTS: f64 = 3.0;
 const BESIDE: f64 = 1.06;
 
 impl ForestRow {
-    /// A ratio whose verdict follows from its interval; `repeats` are those that an interval that says nothing is of.
+    /// A ratio with its verdict.
     pub(crate) fn new(
         name: impl Into<String>,
         ratio: f64,

@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`Lexer`] cuts a text into tokens as the server does, [`Nesting`] says which semicolons end a
 //! statement as psql does, [`statement_words`] and [`first_words`] return the words outside of strings and comments,
-//! and `quote` writes identifiers and literals. [`size_pretty`] writes sizes. Functions of SQL work on bytes, because scripts can have any encoding;
-//! texts are cut at ASCII characters only. docs/decisions/0036 has the reasons and lists code that reads SQL elsewhere.
+//! and `quote` writes identifiers and literals. [`size_pretty`] writes sizes. All functions that read SQL work on bytes,
+//! because scripts can have any encoding; texts are cut at ASCII characters only. docs/decisions/0036 has the reasons.
 
 mod lexer;
 mod quote;

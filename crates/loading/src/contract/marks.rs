@@ -57,7 +57,7 @@ pub(crate) struct ObjectId {
     pub(crate) dependents: Option<String>,
     /// The number of rows of a table at the end of its loading (`row_counts`).
     pub(crate) rows: Option<u64>,
-    /// The foreign keys that the schema gives a table, in the form of `generated::checks`; empty if there is none.
+    /// The foreign keys that the schema gives a table, in the form of `mark_checks`. Empty without one.
     pub(crate) foreign_keys: String,
     pub(crate) database: DatabaseId,
 }

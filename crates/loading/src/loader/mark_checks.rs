@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use connect::Session;
-use connect::quote::literal;
+use connect::quote::{identifier, literal};
 
 use crate::WorkloadError;
 use crate::contract::check::{Check, PROBLEM};
@@ -38,11 +38,18 @@ pub(crate) fn count_rows(
     Ok(counts)
 }
 
-/// A foreign key for a mark: its rows, the referenced rows, its columns and as many referenced ones, all as SQL.
+/// A foreign key for a mark: its rows, the referenced rows, its columns and as many referenced ones. Tables are named as
+/// `quote_ident` does it, columns as the catalogs have them.
 pub(crate) fn key_text(rows: &str, referenced_rows: &str, columns: [&[String]; 2]) -> String {
-    let columns = columns.into_iter().flatten().map(String::as_str);
-    let word = |name: &str| marks::escaped(name).replace(',', "%2C").replace(';', "%3B");
-    [rows, referenced_rows].into_iter().chain(columns).map(word).collect::<Vec<_>>().join(",")
+    let columns = columns.into_iter().flatten().map(|column| sql::unquoted(column));
+    let word = |name: String| marks::escaped(&name).replace(',', "%2C").replace(';', "%3B");
+    [rows, referenced_rows]
+        .into_iter()
+        .map(str::to_owned)
+        .chain(columns)
+        .map(word)
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// The checks of all marks, also of those of a restored dump.
@@ -54,8 +61,9 @@ pub(crate) fn checks(session: &mut Session, workload: &str) -> Result<Vec<Check>
             continue;
         };
         checks.extend(known.rows.map(|rows| row_count(&table.object.oid, &table.identity, rows)));
-        let keys = known.foreign_keys.split(';');
-        checks.extend(keys.filter_map(|key| without_partner(&table.object.oid, &table.identity, key)));
+        for key in known.foreign_keys.split(';').filter(|key| !key.is_empty()) {
+            checks.push(foreign_key(session, &table, key)?);
+        }
     }
     Ok(checks)
 }
@@ -76,32 +84,82 @@ fn row_count(oid: &str, identity: &str, rows: u64) -> Check {
     }
 }
 
-/// Returns a sentence about rows whose reference has no partner; `None` if the mark is not one of [`key_text`].
-fn without_partner(oid: &str, identity: &str, key: &str) -> Option<Check> {
-    let names: Option<Vec<String>> = key.split(',').map(marks::unescaped).collect();
-    let names = names?;
-    let [rows, referenced_rows, columns @ ..] = &names[..] else { return None };
-    let (columns, referenced) = columns.split_at(columns.len() / 2);
+/// The check of a foreign key of a mark. Everybody who owns a table can write its comment, so nothing of it is SQL: tables and
+/// columns are looked up in the catalogs.
+fn foreign_key(
+    session: &mut Session,
+    table: &marks::MarkedObject,
+    key: &str,
+) -> Result<Check, WorkloadError> {
+    let names: Vec<String> = key.split(',').filter_map(marks::unescaped).collect();
+    if let [rows, referenced_rows, columns @ ..] = &names[..]
+        && let (columns, referenced) = columns.split_at(columns.len() / 2)
+        && !columns.is_empty()
+        && columns.len() == referenced.len()
+        && let Some(rows) = from_clause(session, rows, columns)?
+        && let Some(referenced_rows) = from_clause(session, referenced_rows, referenced)?
+    {
+        return Ok(without_partner(table, (&rows, columns), (&referenced_rows, referenced)));
+    }
+    Ok(Check {
+        name: format!("foreign keys of {}", table.identity),
+        sql: format!(
+            "select pg_catalog.concat({}::pg_catalog.regclass, ' has lost a foreign key that init loaded: a table or a column \
+             of it is not there any more') as {PROBLEM}",
+            literal(&table.object.oid)
+        ),
+    })
+}
+
+/// The rows of a table, if it exists and has these columns.
+fn from_clause(
+    session: &mut Session,
+    rows: &str,
+    columns: &[String],
+) -> Result<Option<String>, WorkloadError> {
+    let (only, name) = rows.strip_prefix("only ").map_or(("", rows), |name| ("only ", name));
+    let listed: Vec<String> = columns.iter().map(|column| literal(column)).collect();
+    let sql = format!(
+        "select t.name from (select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname) as name from pg_class c \
+         join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p')) as t where t.name = {} and \
+         (select count(*) from pg_attribute where attrelid = t.oid and attnum > 0 and not attisdropped \
+         and attname = any (array[{}]::name[])) = {}",
+        literal(name),
+        listed.join(", "),
+        columns.len()
+    );
+    let found = query_catalogs(session, &sql)?;
+    Ok(found.first().and_then(|row| row.get(0)).map(|name| format!("{only}{name}")))
+}
+
+/// Returns a sentence about rows whose reference has no partner.
+fn without_partner(
+    table: &marks::MarkedObject,
+    (rows, columns): (&str, &[String]),
+    (referenced_rows, referenced): (&str, &[String]),
+) -> Check {
     let all = |words: Vec<String>| words.join(" and ");
-    let pairs = columns.iter().zip(referenced).map(|(own, other)| format!("r.{other} = t.{own}"));
-    let pairs = all(pairs.collect());
-    let given = all(columns.iter().map(|column| format!("t.{column} is not null")).collect());
-    let values: Vec<String> = columns.iter().map(|column| format!("t.{column}")).collect();
-    let of_key = columns.join(", ").replace('"', "");
+    let names = columns.iter().map(|column| identifier(column));
+    let pairs = columns.iter().zip(referenced);
+    let pairs =
+        all(pairs.map(|(own, other)| format!("r.{} = t.{}", identifier(other), identifier(own))).collect());
+    let given = all(names.clone().map(|column| format!("t.{column} is not null")).collect());
+    let values: Vec<String> = names.map(|column| format!("t.{column}")).collect();
+    let of_key = columns.join(", ");
     let partner = referenced_rows.strip_prefix("only ").unwrap_or(referenced_rows);
-    Some(Check {
-        name: format!("foreign key of {identity} ({of_key}) to {partner}"),
+    Check {
+        name: format!("foreign key of {} ({of_key}) to {partner}", table.identity),
         sql: format!(
             "select {}, ' without a partner in ', {}::pg_catalog.regclass, {}, example, ')') as {PROBLEM} \
              from (select pg_catalog.count(*) as found, \
              pg_catalog.min(pg_catalog.concat_ws(', ', {})) as example from {rows} as t \
              where {given} and not exists (select from {referenced_rows} as r where {pairs})) as missing where found > 0",
-            has_rows(oid),
+            has_rows(&table.object.oid),
             literal(partner),
             literal(&format!(", such as ({of_key}) = (")),
             values.join(", ")
         ),
-    })
+    }
 }
 
 /// SQL: the beginning of a sentence, `orders has 10,263 rows`, whose end is the end of a call.

@@ -105,7 +105,7 @@ fn a_metric_that_lacks_pairs_says_of_how_many_it_is_and_why() {
     let note = "  note: p99 is of 1 of 3 pairs: the others had a block with fewer than 100 transactions; give --block \
                 more seconds.\n";
     assert!(text.contains(note) && !text.contains("tps is of"), "{text}");
-    // Whoever reads that of tps knows it of all.
+    // The note about tps holds for all metrics.
     let text = told(&record(&[whole, none]));
     let note = "  note: tps is of 1 of 2 pairs: the others had a block without a transaction.\n";
     assert!(text.contains(note) && !text.contains("p99 is of"), "{text}");

@@ -269,6 +269,39 @@ fn checks_of_generated_tables_find_missing_rows_and_references_without_partner()
 }
 
 #[test]
+fn the_foreign_keys_of_a_mark_are_names_and_no_sql() {
+    let own = open(&folder(&sorted_schema(), &[]));
+    let workload: &dyn Workload = &own;
+    let none = BTreeMap::new();
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "marked");
+        load(&own, &mut session, &scaled(20.0)).expect("it is loaded");
+        let comment = session.query("select obj_description('orders'::regclass)").expect("a comment")[0]
+            .get(0)
+            .expect("the mark")
+            .to_owned();
+        let (before, after) = comment.split_once(" foreign_keys=").expect("a foreign key");
+        let (key, rest) = after.split_once(' ').expect("other words");
+        let (rows, columns) = key.split_once(',').expect("two tables");
+        session
+            .execute("create function called(orders) returns int language sql as 'select 1/0'")
+            .expect("it is made");
+        for foreign in [
+            format!("(select%201/0)%20as%20x,{columns}"),
+            format!("{rows},pg_catalog.pg_class,called,oid"),
+            format!("{rows},no_table,customer,id"),
+            "%".to_owned(),
+        ] {
+            let comment = format!("{before} foreign_keys={foreign} {rest}").replace('\'', "''");
+            session.execute(&format!("comment on table orders is '{comment}'")).expect("it is the owner's");
+            let error = workload.check_data(&mut session, &none, None).expect_err("no such key").to_string();
+            assert!(error.contains("has lost a foreign key that init loaded"), "{foreign}: {error}");
+            assert!(!error.contains("division by zero"), "{foreign}: {error}");
+        }
+    }
+}
+
+#[test]
 fn unknown_options_are_explained() {
     let folder = folder("CREATE TABLE t (a int);", &[]);
     let own = open(&folder);
