@@ -27,8 +27,9 @@ pub fn initialization_failed(error: WorkloadError) -> Stop {
             stop.messages.insert(0, Message::line(words));
             stop
         }
+        WorkloadError::Interrupted { cancelled: Some(statement) } => initialization_failed(*statement),
         // The COPY was already cancelled when the rows stopped.
-        WorkloadError::Interrupted | WorkloadError::InterruptedTables { .. } => {
+        WorkloadError::Interrupted { cancelled: None } | WorkloadError::InterruptedTables { .. } => {
             Stop::error("PQendcopy failed")
         }
         WorkloadError::Query { sql, source } => {
@@ -133,7 +134,24 @@ fn line(table: &str, done: u64, total: u64, elapsed: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use connect::ConnectError;
+
     use super::*;
+
+    #[test]
+    fn a_statement_that_ctrl_c_has_cancelled_is_shown_whenever_the_request_is_seen() {
+        let words = |cancelled: Option<&str>| {
+            let query = |sql: &str| WorkloadError::Query {
+                sql: sql.to_owned(),
+                source: ConnectError::Lost("cancelled".to_owned()),
+            };
+            let cancelled = cancelled.map(|sql| Box::new(query(sql)));
+            let stop = initialization_failed(WorkloadError::Interrupted { cancelled });
+            stop.messages.into_iter().map(|message| message.text).collect::<String>()
+        };
+        assert!(words(Some("insert into t")).contains("Query was: insert into t"));
+        assert!(words(None).contains("PQendcopy failed"));
+    }
 
     #[test]
     fn a_line_tells_how_far_it_is_and_how_long_it_will_take() {

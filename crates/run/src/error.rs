@@ -185,7 +185,7 @@ impl RunError {
                 | Self::Server(ServerError::Interrupted)
                 | Self::Verify(VerifyError::Interrupted { .. })
                 | Self::Workload(
-                    WorkloadError::Interrupted
+                    WorkloadError::Interrupted { .. }
                         | WorkloadError::InterruptedTables { .. }
                         | WorkloadError::InterruptedForGood { .. }
                 )

@@ -155,9 +155,9 @@ pub enum WorkloadError {
     /// The load is larger than its limit; nothing was changed.
     #[error("{forecast}. Use a smaller --scale, or --yes to load anyway; nothing was changed")]
     LoadTooLarge { forecast: String },
-    /// The caller's progress function asked to stop.
+    /// The caller's progress function asked to stop. If a statement was cancelled for that, this is its error.
     #[error("loading was interrupted; continue with `pgmeter init --resume` and the same options")]
-    Interrupted,
+    Interrupted { cancelled: Option<Box<WorkloadError>> },
     /// The same, with the command that loaded the tables.
     #[error("loading was interrupted; continue with `{init} --resume` and the same options")]
     InterruptedTables { init: String },

@@ -280,7 +280,7 @@ pub fn rows_loaded(table: &str, (done, total): (u64, u64), bytes: u64, elapsed: 
 pub fn tell(progress: &mut Progress<'_>, what: InitProgress<'_>) -> Result<(), WorkloadError> {
     match progress(what) {
         ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(WorkloadError::Interrupted),
+        ControlFlow::Break(()) => Err(WorkloadError::Interrupted { cancelled: None }),
     }
 }
 
@@ -299,7 +299,7 @@ pub fn with_locks<T>(
     let (patience, mut waits) = (Patience::for_session(session), LockWaits::default());
     let mut locking = LockingStatements::new(patience, &continues, &mut waits);
     match session.patiently(|session| work(session, &mut locking, &tell)) {
-        Err(_) if !continues() => Err(WorkloadError::Interrupted),
+        Err(_) if !continues() => Err(WorkloadError::Interrupted { cancelled: None }),
         done => done,
     }
 }

@@ -16,6 +16,7 @@ const CHARACTER: f32 = 6.0;
 /// Lines that are not stacked, the first in front.
 pub(super) fn lines(frame: &Frame, series: &[Series]) -> Vec<Shape> {
     let middle = series.len().saturating_sub(1) as f32 / 2.0;
+    let mut labels = Labels::default();
     let group = |(number, series): (usize, &Series)| {
         let mut shapes = Vec::new();
         if series.has_band {
@@ -25,7 +26,7 @@ pub(super) fn lines(frame: &Frame, series: &[Series]) -> Vec<Shape> {
             line(frame, series, &mut shapes);
         }
         // Intervals and signs of several series at one position stand beside each other.
-        marks(frame, series, (number as f32 - middle).clamp(-2.0, 2.0), &mut shapes);
+        marks(frame, series, (number as f32 - middle).clamp(-2.0, 2.0), &mut labels, &mut shapes);
         words(frame, series, &mut shapes);
         Shape::Group { series: number, shapes }
     };
@@ -160,7 +161,7 @@ fn line(frame: &Frame, series: &Series, shapes: &mut Vec<Shape>) {
 }
 
 /// Dots, intervals and signs; `nth` is the number of the series, counted from the middle one.
-fn marks(frame: &Frame, series: &Series, nth: f32, shapes: &mut Vec<Shape>) {
+fn marks(frame: &Frame, series: &Series, nth: f32, labels: &mut Labels, shapes: &mut Vec<Shape>) {
     const BETWEEN_INTERVALS: f32 = 3.0;
     const BETWEEN_SIGNS: f32 = 11.0;
     let middle = nth * BETWEEN_INTERVALS;
@@ -178,7 +179,7 @@ fn marks(frame: &Frame, series: &Series, nth: f32, shapes: &mut Vec<Shape>) {
             shapes.push(self::point(series.form, x, y, 3.4, paint));
         }
         if !point.label.is_empty() {
-            shapes.push(label(frame, (x, y), &point.label));
+            shapes.extend(labels.label(frame, (x, y), &point.label));
         }
         let (low, high) = ends.unwrap_or((0.0, 0.0));
         let (low, high) = (low.min(frame.height - y), high.max(-y));
@@ -188,15 +189,56 @@ fn marks(frame: &Frame, series: &Series, nth: f32, shapes: &mut Vec<Shape>) {
     }
 }
 
-/// The words of a point: left of it where there is no room right of it.
-fn label(frame: &Frame, (x, y): (f32, f32), text: &str) -> Shape {
-    const BESIDE: f32 = 8.0;
-    let text = with_ordinary_spaces(text);
-    let is_left = x > frame.width - text.chars().count() as f32 * CHARACTER - BESIDE - 4.0;
-    let (anchor, x) = if is_left { (Anchor::End, x - BESIDE) } else { (Anchor::Start, x + BESIDE) };
-    let y = if y < 12.0 { y + 14.0 } else { y - 6.0 };
-    let paint = Paint::Of(super::Colour::Quiet);
-    Shape::Text { x, y, size: WORD_SIZE, is_bold: false, anchor, paint, text, is_optional: false }
+/// Where words of points stand, in a wide plot and in a narrow one.
+#[derive(Default)]
+struct Labels {
+    wide: Vec<Label>,
+    narrow: Vec<Label>,
+}
+
+/// Words of a point: left and right end, base line.
+struct Label {
+    from: f32,
+    to: f32,
+    y: f32,
+    text: String,
+}
+
+impl Labels {
+    /// The words of a point: left of it where there is no room right of it. Where others stand already, there are none;
+    /// the pointer and the keys still read them.
+    fn label(&mut self, frame: &Frame, (x, y): (f32, f32), text: &str) -> Option<Shape> {
+        const BESIDE: f32 = 8.0;
+        const BETWEEN: f32 = 4.0;
+        // Points of one load that lie beside each other need one label.
+        const BETWEEN_SAME: f32 = 30.0;
+        let text = with_ordinary_spaces(text);
+        let length = text.chars().count() as f32 * CHARACTER;
+        let is_left = x > frame.width - length - BESIDE - 4.0;
+        let (anchor, x) = if is_left { (Anchor::End, x - BESIDE) } else { (Anchor::Start, x + BESIDE) };
+        let y = if y < 12.0 { y + 14.0 } else { y - 6.0 };
+        let has_room = |taken: &mut Vec<Label>, x: f32| {
+            let (from, to) = if is_left { (x - length, x) } else { (x, x + length) };
+            let is_taken = |other: &Label| {
+                let between = if other.text == text { BETWEEN_SAME } else { BETWEEN };
+                from < other.to + between
+                    && other.from < to + between
+                    && (y - other.y).abs() < WORD_SIZE + between
+            };
+            let has_room = !taken.iter().any(is_taken);
+            if has_room {
+                taken.push(Label { from, to, y, text: text.clone() });
+            }
+            has_room
+        };
+        let narrow_x = x * NARROW / frame.width;
+        if !has_room(&mut self.wide, x) {
+            return None;
+        }
+        let is_optional = !has_room(&mut self.narrow, narrow_x);
+        let paint = Paint::Of(super::Colour::Quiet);
+        Some(Shape::Text { x, y, size: WORD_SIZE, is_bold: false, anchor, paint, text, is_optional })
+    }
 }
 
 /// An interval as a line with a bar at each end, or with an arrow where it goes on beyond the plot.

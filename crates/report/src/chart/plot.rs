@@ -356,6 +356,31 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_one_load_beside_each_other_share_a_label_and_no_labels_touch() {
+        let labels = |places: &[(f64, &str)]| {
+            let labelled = |(x, text): &(f64, &str)| {
+                let mut point = Point::new(*x, 1.0);
+                point.label = (*text).to_owned();
+                point
+            };
+            let points = places.iter().map(labelled).collect();
+            let drawn = lines(vec![Series::new("a", Colour::Run(0), points)], false);
+            let mut found = Vec::new();
+            for shape in &drawn.shapes {
+                let Shape::Group { shapes, .. } = shape else { continue };
+                let texts = shapes.iter().filter_map(|shape| match shape {
+                    Shape::Text { text, .. } => Some(text.clone()),
+                    _ => None,
+                });
+                found.extend(texts);
+            }
+            found
+        };
+        assert_eq!(labels(&[(0.0, "8"), (1.0, "8"), (50.0, "16"), (100.0, "16")]), ["8", "16", "16"]);
+        assert_eq!(labels(&[(0.0, "8"), (0.5, "16"), (100.0, "32")]), ["8", "32"]);
+    }
+
+    #[test]
     fn cells_of_one_shade_that_touch_are_one() {
         let column = |start: f64, counts: &[u64]| (start, start + 1.0, counts.to_vec());
         let heat = Heat {

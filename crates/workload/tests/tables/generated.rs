@@ -191,7 +191,7 @@ fn an_interrupted_loading_is_continued_where_it_was() {
             if is_reached { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if stop_at != "vacuum" {
-            assert!(matches!(stopped, Err(WorkloadError::Interrupted)), "{stop_at}: {stopped:?}");
+            assert!(matches!(stopped, Err(WorkloadError::Interrupted { .. })), "{stop_at}: {stopped:?}");
             let error = own.find_tables(&mut session).expect_err("incomplete").to_string();
             assert!(error.contains("not completely loaded"), "{error}");
             let other = InitOptions { resumes: true, jobs: 2, ..scaled(31_000.0) };

@@ -236,7 +236,7 @@ fn progress_counts_every_row_and_may_break_off_with_nothing_kept() {
         let begun = matches!(progress, InitProgress::Rows { table: "pgbench_accounts", .. });
         if begun { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    assert!(matches!(error, Err(WorkloadError::Interrupted)));
+    assert!(matches!(error, Err(WorkloadError::Interrupted { .. })));
     assert_eq!(lines(&mut session, "select count(*) from pgbench_accounts"), ["100000"]);
 }
 

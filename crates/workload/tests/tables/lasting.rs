@@ -97,7 +97,7 @@ fn broken_off(session: &mut Session, options: &InitOptions, is_here: impl Fn(&In
         false => ControlFlow::Continue(()),
     });
     match result {
-        Err(WorkloadError::Interrupted) => {}
+        Err(WorkloadError::Interrupted { .. }) => {}
         // The statement that was running was cancelled.
         Err(WorkloadError::Query { source, .. }) => {
             assert_eq!(source.sqlstate(), Some(connect::SqlState::QUERY_CANCELED))

@@ -129,7 +129,7 @@ impl<'a> Cell<'a> {
         let Row { fault, tried, .. } = *self.row;
         // Blocks of a comparison take as long as they are told to: they need not take the processors too.
         let pause = if tried == Tried::Compare { "\n\\sleep 5 ms\n" } else { "" };
-        self.bench.file("load.sql", &(script(fault) + pause));
+        self.bench.file("load.sql", &(script(fault, tried) + pause));
         self.bench.file("tables.sql", &tables(fault));
         let conninfo = self.ground.as_ref().map(Ground::conninfo).unwrap_or_default();
         let is_paused = fault == Fault::ServerPaused;
@@ -280,13 +280,18 @@ fn wait(run: &mut Running, since: Instant, limit: Duration) -> bool {
     false
 }
 
-fn script(fault: Fault) -> String {
+fn script(fault: Fault, tried: Tried) -> String {
+    // In a block of a comparison, which takes a second, transactions have to come to their end.
+    let slow_bytes = if tried == Tried::Compare { SLOW_BYTES / 8 } else { SLOW_BYTES };
     match fault {
         Fault::DiskFull => {
             "INSERT INTO filler SELECT md5(random()::text) FROM generate_series(1, 20000) /* the load */;"
                 .to_owned()
         }
-        Fault::SlowReader => format!("SELECT length('{}') /* the load */;", "x".repeat(SLOW_BYTES)),
+        // The script itself is short, because a debug build reads text slowly.
+        Fault::SlowReader => format!(
+            "SELECT quote_literal(repeat('x', {slow_bytes})) AS text \\gset\nSELECT length(:text) /* the load */;"
+        ),
         _ => "UPDATE load SET n = n + 1 WHERE id = :client_id /* the load */;".to_owned(),
     }
 }

@@ -552,12 +552,16 @@ impl Connection<'_> {
 
     /// An error if the work has to stop.
     fn check(&self) -> Result<(), WorkloadError> {
-        if self.shared.halt.load(Ordering::Relaxed) { Err(WorkloadError::Interrupted) } else { Ok(()) }
+        if self.shared.halt.load(Ordering::Relaxed) {
+            Err(WorkloadError::Interrupted { cancelled: None })
+        } else {
+            Ok(())
+        }
     }
 
     /// The receiver is gone when the work has to stop.
     pub(super) fn tell(&self, event: Event) -> Result<(), WorkloadError> {
-        self.events.send(event).map_err(|_| WorkloadError::Interrupted)
+        self.events.send(event).map_err(|_| WorkloadError::Interrupted { cancelled: None })
     }
 }
 

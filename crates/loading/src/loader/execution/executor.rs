@@ -193,7 +193,7 @@ impl Monitor<'_, '_> {
         loop {
             let heard = match told.recv_timeout(TICK) {
                 // Statements that were cancelled on request.
-                Ok(Event::Failed(_)) if self.is_asked_to_end => Err(WorkloadError::Interrupted),
+                Ok(Event::Failed(error)) if self.is_asked_to_end => Err(interrupted_by(error)),
                 Ok(Event::Failed(error)) => Err(error),
                 Ok(event) => self.event(event),
                 Err(RecvTimeoutError::Timeout) => {
@@ -217,7 +217,7 @@ impl Monitor<'_, '_> {
         }
         match failure {
             Some(error) => Err(error),
-            None if self.is_asked_to_end => Err(WorkloadError::Interrupted),
+            None if self.is_asked_to_end => Err(WorkloadError::Interrupted { cancelled: None }),
             None => Ok(()),
         }
     }
@@ -287,6 +287,14 @@ impl Monitor<'_, '_> {
         }
         // The work ends by itself, and reports its result.
         Ok(())
+    }
+}
+
+/// The error of a loading that was asked to end, when a connection says how its work ended.
+fn interrupted_by(error: WorkloadError) -> WorkloadError {
+    match error {
+        WorkloadError::Interrupted { .. } => error,
+        cancelled => WorkloadError::Interrupted { cancelled: Some(Box::new(cancelled)) },
     }
 }
 

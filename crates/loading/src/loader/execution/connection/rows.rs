@@ -69,7 +69,7 @@ impl Connection<'_> {
             let judged = connection.copy_judged(part, fallback)?;
             outcome.set(Some(judged));
             let is_fault = judged.is_empty() && fallback.is_directed;
-            if is_fault { Err(WorkloadError::Interrupted) } else { Ok(()) }
+            if is_fault { Err(WorkloadError::Interrupted { cancelled: None }) } else { Ok(()) }
         });
         let judged = outcome.take();
         if let (Err(_), true) = (&done, self.check().is_ok() && !self.session.is_lost()) {
@@ -132,7 +132,7 @@ impl Connection<'_> {
         // Otherwise the role's settings would decide what a text such as that of a time means.
         self.session.execute(&connect::value_formats()).map_err(failed)?;
         let (number, chunks) = part.chunk;
-        let gone = |_| WorkloadError::Interrupted;
+        let gone = |_| WorkloadError::Interrupted { cancelled: None };
         let mut copy = self.session.copy_in(&sql).map_err(failed)?;
         let mut sent = Sent::default();
         self.events.send(rows_sent(part, sent)).map_err(gone)?;
@@ -153,7 +153,7 @@ impl Connection<'_> {
                 break;
             }
             if self.shared.halt.load(Ordering::Relaxed) {
-                return Err(WorkloadError::Interrupted);
+                return Err(WorkloadError::Interrupted { cancelled: None });
             }
         }
         copy.finish().map_err(failed)?;
@@ -169,7 +169,7 @@ impl Connection<'_> {
             accept(cancel, Some(&part.progress.0));
             let told = events.send(rows_sent(part, Sent { rows, bytes }));
             let is_stopped = told.is_err() || halt.load(Ordering::Relaxed);
-            if is_stopped { Err(WorkloadError::Interrupted) } else { Ok(()) }
+            if is_stopped { Err(WorkloadError::Interrupted { cancelled: None }) } else { Ok(()) }
         };
         let outcome = judged::load(self.session, judge, &*part.source, &part.relation, &mut tell)?;
         accept(self.cancel, None);

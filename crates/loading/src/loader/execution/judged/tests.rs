@@ -433,10 +433,10 @@ fn a_loading_is_interrupted_between_two_draws() {
     let mut told = Vec::new();
     let mut tell = |rows, bytes| {
         told.push((rows, bytes));
-        if told.len() == 3 { Err(WorkloadError::Interrupted) } else { Ok(()) }
+        if told.len() == 3 { Err(WorkloadError::Interrupted { cancelled: None }) } else { Ok(()) }
     };
     let done = load(&mut session, &judge, &source, "public.t", &mut tell);
-    assert!(matches!(done, Err(WorkloadError::Interrupted)), "{done:?}");
+    assert!(matches!(done, Err(WorkloadError::Interrupted { .. })), "{done:?}");
     assert_eq!(told, [(0, 0), (100, 290), (200, 690)]);
 }
 
