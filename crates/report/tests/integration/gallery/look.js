@@ -1,8 +1,18 @@
-// What is wrong with a page, as sentences. Run in the page by the tests, once folded and once unfolded.
+// What is wrong with a page, as sentences: with its layout, or with the contrast of its words. Run in the page by the
+// tests, which put "layout" or "contrast" in the place of WHAT.
 (() => {
+  const what = "WHAT";
   const found = [];
   const shown = (element) => element.checkVisibility({ visibilityProperty: true }) && !element.closest(".said, .meaning, .skip, noscript");
   const width = document.documentElement.clientWidth;
+  const words = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.parentElement;
+    if (!node.data.trim() || /^(SCRIPT|STYLE|NOSCRIPT|TITLE|OPTION)$/i.test(element.tagName) || !shown(element)) continue;
+    words.push({ node, element });
+  }
+  if (what === "contrast") return contrast();
   if (document.documentElement.scrollWidth > width) {
     const wide = [...document.querySelectorAll("main *, header *")]
       .filter((element) => shown(element) && element.getBoundingClientRect().right > width + 0.5 && !element.closest(".scroll, .sideways, pre, svg"))
@@ -19,13 +29,6 @@
   }
 
   // Words neither touch each other nor leave the window.
-  const words = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const element = node.parentElement;
-    if (!node.data.trim() || /^(SCRIPT|STYLE|NOSCRIPT|TITLE|OPTION)$/i.test(element.tagName) || !shown(element)) continue;
-    words.push({ node, element });
-  }
   const boxes = [];
   for (const { node, element } of words) {
     if (element.closest("pre, nav, .scroll, .sideways, thead")) continue;
@@ -49,71 +52,75 @@
     }
   });
 
-  // Contrast (WCAG 2.2, 1.4.3): 4.5, or 3 for large text.
-  const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = 1;
-  const context = canvas.getContext("2d", { willReadFrequently: true });
-  const known = new Map();
-  const colour = (text) => {
-    if (!known.has(text)) {
-      context.clearRect(0, 0, 1, 1);
-      context.fillStyle = text;
-      context.fillRect(0, 0, 1, 1);
-      const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
-      known.set(text, { rgb: [r, g, b], a: a / 255 });
-    }
-    return known.get(text);
-  };
-  const over = (top, share, under) => top.map((value, at) => value * share + under[at] * (1 - share));
-  const luminance = (rgb) => {
-    const [r, g, b] = rgb.map((value) => { const share = value / 255; return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4; });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const opacity = (element) => {
-    let share = 1;
-    for (let at = element; at; at = at.parentElement) share *= Number(getComputedStyle(at).opacity);
-    return share;
-  };
-  const page = colour(getComputedStyle(document.body).backgroundColor).rgb;
-  const background = (element) => {
-    const layers = [];
-    for (let at = element; at; at = at.parentElement) {
-      const { rgb, a } = colour(getComputedStyle(at).backgroundColor);
-      if (a > 0) layers.push({ rgb, a });
-      if (a === 1) break;
-    }
-    return layers.reduceRight((under, { rgb, a }) => over(rgb, a, under), page);
-  };
-  // What lies below a word of a drawing.
-  const below = (element) => {
-    const box = element.getBoundingClientRect();
-    const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
-    let under = background(element.closest("svg").parentElement);
-    for (const shape of element.closest("svg.area").querySelectorAll("rect, path")) {
-      const style = getComputedStyle(shape);
-      if (style.fill === "none" || shape.closest(".mark")) continue;
-      const matrix = shape.getScreenCTM();
-      const point = matrix && new DOMPoint(x, y).matrixTransform(matrix.inverse());
-      if (point && shape.isPointInFill(point)) under = over(colour(style.fill).rgb, Number(style.fillOpacity) * Number(style.opacity), under);
-    }
-    return under;
-  };
-  const poor = new Map();
-  for (const { node, element } of words) {
-    const style = getComputedStyle(element);
-    const isDrawn = element instanceof SVGTextElement;
-    const under = isDrawn && element.closest("svg.area") ? below(element) : background(element);
-    const ink = colour(isDrawn ? style.fill : style.color);
-    const rgb = over(ink.rgb, ink.a * opacity(element), under);
-    const [light, dark] = [luminance(rgb), luminance(under)].sort((a, b) => b - a);
-    const ratio = (light + 0.05) / (dark + 0.05);
-    const size = parseFloat(style.fontSize);
-    const isLarge = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-    if (ratio < (isLarge ? 3 : 4.5) - 0.01) {
-      const of = `${element.tagName.toLowerCase()}.${element.getAttribute("class") ?? ""}`;
-      if (!poor.has(of)) poor.set(of, `contrast ${ratio.toFixed(1)}: ${of} “${node.data.trim().slice(0, 30)}”`);
-    }
-  }
-  found.push(...poor.values());
   return [...new Set(found)].slice(0, 12);
+
+  // WCAG 2.2, 1.4.3: 4.5, or 3 for large text.
+  function contrast() {
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = 1;
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    const known = new Map();
+    const colour = (text) => {
+      if (!known.has(text)) {
+        context.clearRect(0, 0, 1, 1);
+        context.fillStyle = text;
+        context.fillRect(0, 0, 1, 1);
+        const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
+        known.set(text, { rgb: [r, g, b], a: a / 255 });
+      }
+      return known.get(text);
+    };
+    const over = (top, share, under) => top.map((value, at) => value * share + under[at] * (1 - share));
+    const luminance = (rgb) => {
+      const [r, g, b] = rgb.map((value) => { const share = value / 255; return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4; });
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    // By element, what its parents and itself come to.
+    const inherited = (ofElement, ofRoot) => {
+      const found = new Map();
+      const of = (element) => {
+        if (!element) return ofRoot;
+        if (!found.has(element)) found.set(element, ofElement(element, of(element.parentElement)));
+        return found.get(element);
+      };
+      return of;
+    };
+    const opacity = inherited((element, above) => above * Number(getComputedStyle(element).opacity), 1);
+    const page = colour(getComputedStyle(document.body).backgroundColor).rgb;
+    const background = inherited((element, under) => {
+      const { rgb, a } = colour(getComputedStyle(element).backgroundColor);
+      return over(rgb, a, under);
+    }, page);
+    // What lies below a word of a drawing.
+    const below = (element) => {
+      const box = element.getBoundingClientRect();
+      const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+      let under = background(element.closest("svg").parentElement);
+      for (const shape of element.closest("svg.area").querySelectorAll("rect, path")) {
+        const style = getComputedStyle(shape);
+        if (style.fill === "none" || shape.closest(".mark")) continue;
+        const matrix = shape.getScreenCTM();
+        const point = matrix && new DOMPoint(x, y).matrixTransform(matrix.inverse());
+        if (point && shape.isPointInFill(point)) under = over(colour(style.fill).rgb, Number(style.fillOpacity) * Number(style.opacity), under);
+      }
+      return under;
+    };
+    const poor = new Map();
+    for (const { node, element } of words) {
+      const style = getComputedStyle(element);
+      const isDrawn = element instanceof SVGTextElement;
+      const under = isDrawn && element.closest("svg.area") ? below(element) : background(element);
+      const ink = colour(isDrawn ? style.fill : style.color);
+      const rgb = over(ink.rgb, ink.a * opacity(element), under);
+      const [light, dark] = [luminance(rgb), luminance(under)].sort((a, b) => b - a);
+      const ratio = (light + 0.05) / (dark + 0.05);
+      const size = parseFloat(style.fontSize);
+      const isLarge = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+      if (ratio < (isLarge ? 3 : 4.5) - 0.01) {
+        const of = `${element.tagName.toLowerCase()}.${element.getAttribute("class") ?? ""}`;
+        if (!poor.has(of)) poor.set(of, `contrast ${ratio.toFixed(1)}: ${of} “${node.data.trim().slice(0, 30)}”`);
+      }
+  }
+  return [...poor.values()].slice(0, 12);
+  }
 })()

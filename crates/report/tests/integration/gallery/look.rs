@@ -17,31 +17,36 @@ pub(super) const WINDOWS: [(u32, u32); 2] = [(1400, 900), (390, 844)];
 
 const UNFOLD: &str = "document.querySelectorAll('details').forEach((it) => { it.open = true; })";
 
-fn look(browser: &mut Browser) -> Vec<String> {
-    let found = browser.value(LOOK);
+/// What is wrong with the `layout` or the `contrast` of a page.
+fn look(browser: &mut Browser, what: &str) -> Vec<String> {
+    let found = browser.value(&LOOK.replace("WHAT", what));
     let texts = found.as_array().expect("a list").iter();
     texts.map(|text| text.as_str().expect("a sentence").to_owned()).collect()
 }
 
-/// What is wrong with a page, and its screenshots if they are wanted.
+/// What is wrong with a page, and its screenshots if they are wanted. A theme changes no layout, and words that are
+/// folded have the contrast that they have unfolded.
 fn seen(browser: &mut Browser, page: &Path, has_screenshots: bool) -> Vec<String> {
     let mut problems = Vec::new();
     for (width, height) in WINDOWS {
         browser.window(width, height, false);
         browser.open(page);
-        for dark in [false, true] {
-            browser.window(width, height, dark);
-            let theme = if dark { "dark" } else { "light" };
-            if has_screenshots {
+        let mut keep = |state: &str, found: Vec<String>| {
+            problems.extend(found.into_iter().map(|problem| format!("{width} px, {state}: {problem}")));
+        };
+        if has_screenshots {
+            for (dark, theme) in [(true, "dark"), (false, "light")] {
+                browser.window(width, height, dark);
                 browser.screenshot(&page.with_extension(format!("{width}-{theme}.png")));
             }
-            let of_window = |problem: String| format!("{width} px, {theme}: {problem}");
-            problems.extend(look(browser).into_iter().map(of_window));
         }
+        keep("folded", look(browser, "layout"));
         browser.value(UNFOLD);
-        let unfolded = |problem: String| format!("{width} px, unfolded: {problem}");
-        problems.extend(look(browser).into_iter().map(unfolded));
-        problems.extend(complaints(browser).into_iter().map(|it| format!("{width} px: {it}")));
+        keep("unfolded", look(browser, "layout"));
+        keep("light", look(browser, "contrast"));
+        browser.window(width, height, true);
+        keep("dark", look(browser, "contrast"));
+        keep("messages", complaints(browser));
     }
     problems
 }
