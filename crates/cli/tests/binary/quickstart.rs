@@ -28,10 +28,19 @@ fn one_command_measures_two_workloads_and_leaves_only_their_records() {
             assert!(!observed.statements.is_empty(), "statements are counted without any option");
             // Before version 10 backends show no wait event during I/O.
             let is_expected = |what: &str| version == "9.6" && what == "running share by CPU time";
-            // In one second, the starts of the sessions may be a large part of the costs.
-            let is_little = |why: &str| why.starts_with("too little to measure");
+            // In one second, the starts of the sessions may be a large part of the costs, and a busy machine may let the
+            // observer look too seldom.
+            let is_short = |why: &str| {
+                [
+                    "too little to measure",
+                    "the backends were observed during less",
+                    "the backends' CPU time was not read",
+                ]
+                .iter()
+                .any(|start| why.starts_with(start))
+            };
             let missing = observed.missing.iter();
-            let missing = missing.filter(|it| !is_expected(&it.what) && !is_little(it.why.as_str()));
+            let missing = missing.filter(|it| !is_expected(&it.what) && !is_short(it.why.as_str()));
             let missing: Vec<_> = missing.collect();
             assert!(missing.is_empty(), "{missing:?}");
         }
