@@ -15,6 +15,9 @@ use markup::Markup;
 /// A table with more columns scrolls by itself, so that the page does not.
 const COLUMNS_MAX: usize = 16;
 
+/// A table with so few columns is not as wide as the page, so that its rows can be read across.
+const SHORT_COLUMNS_MAX: usize = 3;
+
 /// The page; ends with a line end.
 pub fn html(document: &Document) -> String {
     let Document { banners, title, subtitle, sections } = document;
@@ -133,7 +136,6 @@ impl Body<'_> {
                 self.page.leaf("p", &[("class", class.trim_end())], text);
             }
             Block::Figures(figures, beneath) => key_figures(self.page, figures, beneath),
-            Block::Headline { figure, unit, below, beside } => self.headline(figure, unit, below, beside),
             Block::Facts(list) => facts(self.page, list, "facts"),
             Block::Table(it) if it.columns.len() > COLUMNS_MAX => {
                 self.page.element("div", &[("class", "sideways"), ("tabindex", "0")], |page| table(page, it));
@@ -187,19 +189,6 @@ impl Body<'_> {
     fn chart(&mut self, chart: &Chart) {
         self.page.made_safe(&crate::chart::markup(chart, self.charts));
         self.charts += 1;
-    }
-
-    fn headline(&mut self, figure: &str, unit: &str, below: &str, beside: &[Fact]) {
-        self.page.element("div", &[("class", "figures")], |page| {
-            page.element("div", &[("class", "hero")], |page| {
-                page.element("p", &[("class", "number")], |page| {
-                    page.leaf("strong", &[], figure);
-                    page.leaf("span", &[("class", "unit")], &format!(" {unit}"));
-                });
-                page.leaf("p", &[("class", "how")], below);
-            });
-            facts(page, beside, "quantiles");
-        });
     }
 }
 
@@ -313,7 +302,8 @@ fn table(page: &mut Markup, table: &Table) {
         return;
     }
     let text = table_text(table, latency_format(table));
-    page.element("table", &[], |page| {
+    let is_short = table.columns.len() <= SHORT_COLUMNS_MAX;
+    page.element("table", if is_short { &[("class", "short")] } else { &[] }, |page| {
         page.element("thead", &[], |page| {
             let has_groups = table.columns.iter().any(|column| !column.group.is_empty());
             if has_groups {
@@ -366,6 +356,7 @@ fn cell(page: &mut Markup, is_first: bool, title: &str, column: &Column, cell: &
         match (&cell.content, &cell.link) {
             (Content::Code(_), _) => page.leaf("code", &[], shown),
             (_, Some(id)) => page.leaf("a", &[("href", &format!("#{id}"))], shown),
+            (Content::Text(_), None) if !is_first => page.names(shown),
             (_, None) => page.text(shown),
         }
         if !cell.note.is_empty() {
