@@ -229,12 +229,12 @@ fn warnings_in_short(page: &mut Markup, warnings: &[String]) {
     let first = warnings.first().map_or("", |warning| first_sentence(warning).0);
     if warnings.len() > 1 {
         page.leaf("strong", &[], &format!("{} warnings", warnings.len()));
-        page.text(", first of all: ");
     } else {
         page.leaf("strong", &[], "Warning");
-        page.text(": ");
     }
-    page.text(first);
+    let before = if warnings.len() > 1 { ", first of all: " } else { ": " };
+    // The list below says it again.
+    page.leaf("span", &[("class", "folded-only")], &format!("{before}{first}"));
 }
 
 fn key_figures(page: &mut Markup, figures: &[KeyFigure], beneath: &str) {

@@ -40,8 +40,14 @@ pub fn queries_document(runs: &[QueryRun<'_>]) -> Document {
     let alternatives = charts.iter().skip(1).take_while(|block| is_alternative(block)).count();
     let picture: Vec<Block> = charts.drain(..if is_picture { 1 + alternatives } else { 0 }).collect();
     let sections = [
-        Section::new("top-brief", "", "", Audience::Terminal, top(&compared, Vec::new(), TITLE_LEN_MAX)),
-        Section::new("top", "", "", Audience::Documents, top(&compared, picture, TITLE_LEN_MAX_WRAPPED)),
+        Section::new("top-brief", "", "", Audience::Terminal, top(&compared, None, TITLE_LEN_MAX)),
+        Section::new(
+            "top",
+            "",
+            "",
+            Audience::Documents,
+            top(&compared, Some(picture), TITLE_LEN_MAX_WRAPPED),
+        ),
         annotation(&compared),
         Section::new("warnings", "Warnings", "Warnings", Audience::All, list(Tone::Caution, warnings)),
         Section::new(
@@ -128,18 +134,21 @@ fn basis(compared: &Compared<'_>) -> &'static str {
     if compared.is_warm { "means of the later executions" } else { "of the first execution of each" }
 }
 
-/// The answer, its picture on pages, and the first figures.
-fn top(compared: &Compared<'_>, picture: Vec<Block>, title_len_max: usize) -> Vec<Block> {
-    let figures = match compared.sets.as_slice() {
+/// The answer, its picture on pages, and the first figures. On the terminal, the verdict on queries in turns is above all.
+fn top(compared: &Compared<'_>, of_page: Option<Vec<Block>>, title_len_max: usize) -> Vec<Block> {
+    let is_told_above = of_page.is_none() && compared.regressions.is_some();
+    let answer = answer::answer(compared).filter(|_| !is_told_above);
+    let picture = of_page.unwrap_or_default();
+    let figures: Vec<Block> = match compared.sets.as_slice() {
         [] => return Vec::new(),
         // The picture has a row for each query, and may be long.
-        [only] => vec![answer::figures(compared, only, basis(compared))].into_iter().chain(picture).collect(),
+        [only] => std::iter::once(answer::figures(compared, only, basis(compared))).chain(picture).collect(),
         _ => {
             let table = Block::Table(tables::of_sets(compared, title_len_max));
-            picture.into_iter().chain([table, Block::quiet(ratios_in_words(compared))]).collect::<Vec<_>>()
+            picture.into_iter().chain([table, Block::quiet(ratios_in_words(compared))]).collect()
         }
     };
-    answer::answer(compared).into_iter().chain(figures).collect()
+    answer.into_iter().chain(figures).collect()
 }
 
 fn ratios_in_words(compared: &Compared<'_>) -> String {

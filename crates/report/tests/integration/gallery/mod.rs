@@ -87,7 +87,13 @@ fn query_sets(
     about: &'static str,
     sets: impl Fn() -> Vec<(String, StepsRecord)> + Clone + 'static,
 ) -> Exhibit {
-    exhibit(name, about, move |format| shown(Subject::Queries(&sets()), format))
+    let shown = move |format| shown(Subject::Queries(&sets()), format);
+    let json = shown.clone();
+    // JSON has milliseconds.
+    Exhibit {
+        derived: Box::new(move || values::of_json(&json(Format::Json), 1e3)),
+        ..exhibit(name, about, shown)
+    }
 }
 
 /// All pages.
@@ -134,10 +140,25 @@ fn of_comparisons() -> Vec<Exhibit> {
 fn of_experiments() -> Vec<Exhibit> {
     vec![
         experiment("experiment-2", "two combinations", experiments::two_cells),
-        experiment("experiment-6", "six combinations, one trial failed", experiments::six_cells),
+        Exhibit {
+            derived: Box::new(|| values::of_runs(&[("curve".to_owned(), experiments::curve_of_six())])),
+            ..experiment("experiment-6", "six combinations, one trial failed", experiments::six_cells)
+        },
         experiment("experiment-40", "forty combinations", experiments::forty_cells),
-        experiment("experiment-faults", "faults of servers and networks", experiments::faults),
-        experiment("experiment-rates", "goals over rates", experiments::rates),
+        Exhibit {
+            derived: Box::new(|| values::of_runs(&[("curve".to_owned(), runs::failover())])),
+            ..experiment("experiment-faults", "faults of servers and networks", experiments::faults)
+        },
+        Exhibit {
+            // The goal is 20 ms.
+            derived: Box::new(|| {
+                values::of_json(
+                    &shown(Subject::Experiment(&experiments::rates()), Format::Json),
+                    1.0 / 20_000.0,
+                )
+            }),
+            ..experiment("experiment-rates", "goals over rates", experiments::rates)
+        },
         experiment("experiment-effects", "two settings with an interaction", experiments::factorial),
         experiment("experiment-one-repeat", "one repeat: no effect is stated", experiments::one_repeat),
         experiment("experiment-screening", "a screening that found one effect", || {
@@ -178,7 +199,12 @@ fn of_checks() -> Vec<Exhibit> {
         exhibit("isolation-violated", "a level that was violated", |format| {
             shown(Subject::Isolation(&checks::isolation_violated()), format)
         }),
-        exhibit("tls", "a scan with two weaknesses", |format| shown(Subject::Tls(&checks::tls()), format)),
+        Exhibit {
+            derived: Box::new(|| values::of_scan(&checks::tls())),
+            ..exhibit("tls", "a scan with two weaknesses", |format| {
+                shown(Subject::Tls(&checks::tls()), format)
+            })
+        },
         exhibit("calibration", "two event loops", |format| {
             let loops = [EventLoopName::IoUring, EventLoopName::Epoll];
             shown(Subject::Calibrations(&loops.map(checks::calibration)), format)

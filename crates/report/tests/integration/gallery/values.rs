@@ -53,10 +53,12 @@ pub(super) fn of_runs(runs: &[(String, Record)]) -> Vec<f64> {
     for (_, record) in runs {
         numbers(&serde_json::to_value(record).expect("it is JSON"), &mut found);
         of_times(&record.intervals, &mut found);
+        // Figures are in µs, limits in ns; shares have no unit.
         let shares = record.summary.goals.iter().flat_map(|result| {
-            [result.value, result.low, result.high].map(|figure| Some(figure? * 1e3 / result.goal.limit))
+            let figures = [result.value, result.low, result.high].into_iter().flatten();
+            figures.flat_map(|figure| [figure * 1e3 / result.goal.limit, figure / result.goal.limit])
         });
-        found.extend(shares.flatten());
+        found.extend(shares);
     }
     found
 }
@@ -90,6 +92,25 @@ fn of_times(intervals: &[Interval], found: &mut Vec<f64>) {
     found.push(all.count() as f64);
     let tails = (0..=400).map(|step| 10f64.powf(f64::from(step) / POINTS_PER_DECADE)).chain([2.0]);
     found.extend(tails.filter_map(|tail| us(&all, 1.0 - 1.0 / tail)));
+}
+
+/// The numbers of a JSON in another unit.
+pub(super) fn of_json(json: &str, factor: f64) -> Vec<f64> {
+    let mut found = Vec::new();
+    numbers(&serde_json::from_str(json).expect("it is JSON"), &mut found);
+    found.into_iter().map(|number| number * factor).collect()
+}
+
+/// The accepted suites of each version, with and without a weakness.
+pub(super) fn of_scan(scan: &tls_scan::Scan) -> Vec<f64> {
+    let way = &scan.ways[0];
+    let is_weak = |name: &String| scan.weaknesses.iter().any(|weakness| weakness.subjects.contains(name));
+    let number = |version, weak: bool| {
+        let suites = way.accepted_suites();
+        suites.filter(|(suite, it)| it.version == version && is_weak(&suite.name) == weak).count() as f64
+    };
+    let versions = way.accepted_versions().collect::<Vec<_>>().into_iter();
+    versions.flat_map(|version| [number(version, false), number(version, true)]).collect()
 }
 
 /// B ÷ A of each pair.

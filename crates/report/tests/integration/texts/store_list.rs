@@ -201,7 +201,7 @@ fn a_hundred_and_twenty_columns_have_all_first_figures() {
 
 #[test]
 fn at_medium_width_runs_have_their_error() {
-    insta::assert_snapshot!(list([run(9, "tpcb-like"), trial(11)], 160), @r"
+    insta::assert_snapshot!(list([run(9, "tpcb-like"), trial(11)], 150), @r"
     id  began, UTC        kind   name                                  clients         tps      p50      p90      p99    p99.9      max  answer
      9  2026-11-21 20:07  run    tpcb-like                                   8  1,959 ± 41  3.61 ms  5.02 ms  10.5 ms  18.4 ms  91.2 ms  complete
     11  2026-11-21 20:07  trial  ladder: clients 8, protocol prepared        8  1,959 ± 41  3.61 ms  5.02 ms  10.5 ms  18.4 ms  91.2 ms  complete
@@ -223,7 +223,7 @@ fn trials_stand_under_their_experiment_and_a_note_says_how_to_list_them() {
     ");
     // Trials that began before a later entry stand at their experiment, with their levels alone.
     let [one, two] = folded;
-    let unfolded = list([Entry::from(of_ladder), one, two], 110);
+    let unfolded = list([Entry::from(of_ladder), one, two], 140);
     let lines: Vec<&str> = unfolded.lines().collect();
     assert!(lines[1].contains(" tpcb-like ") && lines[2].starts_with("e2 "), "{unfolded}");
     assert!(
