@@ -88,7 +88,8 @@ class Chart {
   // The positions of all series; those that lie as good as together are one.
   union() {
     const gaps = this.lists.flatMap(({ shares }) => shares.slice(1).map((share, at) => share - shares[at])).filter((gap) => gap > 0);
-    const apart = this.values.series?.some((each) => each.scattered) ? 1e-9 : 0.3 * gaps.reduce((least, gap) => Math.min(least, gap), 1);
+    const isEach = this.lists.length === 1 || this.values.series?.some((each) => each.scattered);
+    const apart = isEach ? 1e-9 : 0.3 * gaps.reduce((least, gap) => Math.min(least, gap), 1);
     const all = this.lists.flatMap(({ list, shares }) => list.map((value, at) => ({ value, share: shares[at] }))).sort((a, b) => a.share - b.share);
     return all.filter(({ share }, at) => at === 0 || share - all[at - 1].share > apart);
   }
@@ -103,6 +104,12 @@ class Chart {
     const at = this.nearest(shares, share);
     const apart = Math.abs(shares[at] - share) > (series.scattered ? 1e-9 : 1 / within(list.length, 2, 60));
     return apart || series.values[at] == null ? undefined : at;
+  }
+
+  // Points of a series that lie at one position.
+  together({ positions, values }, at) {
+    const { shares } = this.lists[positions];
+    return shares.flatMap((share, other) => (Math.abs(share - shares[at]) <= 1e-9 && values[other] != null ? [other] : []));
   }
 
   written(series, at) {
@@ -129,7 +136,8 @@ class Chart {
     const seen = series
       .map((each, number) => ({ each, number, at: this.near(each, share) }))
       .filter(({ each, number, at }) => at !== undefined && !this.off.has(number) && !(stacked && each.values[at] === 0));
-    return [...seen.map(({ each, at }) => ({ label: each.label || y.name, value: this.written(each, at), colour: each.colour })), ...events];
+    const told = ({ each, at }) => this.together(each, at).map((one) => ({ label: each.label || y.name, value: this.written(each, one), colour: each.colour }));
+    return [...seen.flatMap(told), ...events];
   }
 
   counts(index) {

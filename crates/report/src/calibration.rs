@@ -1,13 +1,15 @@
 //! Calibrations as documents: the best rate of round trips that this machine can make, for each number of clients.
 //! Used by `cli` for `pgmeter calibrate`.
 
+use std::collections::BTreeSet;
+
 use results::{Calibration, Lateness, Level};
 
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
 use crate::document::{Audience, Block, Cell, Column, Document, Section, Table, Tone};
-use crate::figures::latency;
+use crate::figures::{latency, rate};
 use crate::metrics::Quantity;
-use crate::prose::escaped_line;
+use crate::prose::{escaped_line, moment};
 use crate::values::ValueTable;
 
 /// The document of calibrations, such as one for each event loop.
@@ -22,10 +24,19 @@ pub fn calibration(calibrations: &[Calibration]) -> Document {
         let mut blocks = vec![Block::Paragraph(Tone::Plain, machine(calibration))];
         blocks.push(Block::Table(table(&calibration.levels)));
         blocks.extend(late_wakeups(calibration).map(|text| Block::Paragraph(Tone::Plain, text)));
-        blocks.push(Block::chart(chart(&calibration.levels)));
         Section::new(id, section_title, "", Audience::All, blocks)
     };
-    Document { title, sections: calibrations.iter().map(of_one).collect(), ..Document::default() }
+    let first = vec![Block::Answer(Tone::Strong, answer(calibrations)), picture(calibrations)];
+    let first = Section::new("answer", "", "", Audience::Documents, first);
+    let sections = std::iter::once(first).chain(calibrations.iter().map(of_one));
+    Document { title, sections: sections.collect(), ..Document::default() }
+}
+
+/// `One worker makes at most 212,000 round trips per second with io_uring, 150,000 with epoll.`
+fn answer(calibrations: &[Calibration]) -> String {
+    let best = |it: &Calibration| format!("{} with {}", rate(it.best_rate()), it.event_loop.name());
+    let all: Vec<String> = calibrations.iter().map(best).collect();
+    format!("Round trips per second of one worker, at most: {}.", all.join(", "))
 }
 
 fn title(calibration: &Calibration) -> String {
@@ -37,8 +48,8 @@ fn machine(calibration: &Calibration) -> String {
     let Calibration { measured_at, host, .. } = calibration;
     let kernel = escaped_line(&host.kernel);
     match &host.cpu_model {
-        Some(model) => format!("{}, {kernel}, measured {measured_at}", escaped_line(model)),
-        None => format!("{kernel}, measured {measured_at}"),
+        Some(model) => format!("{}, {kernel}, measured {}", escaped_line(model), moment(*measured_at)),
+        None => format!("{kernel}, measured {}", moment(*measured_at)),
     }
 }
 
@@ -64,15 +75,22 @@ fn table(levels: &[Level]) -> Table {
     )
 }
 
-fn chart(levels: &[Level]) -> Chart {
-    let points: Vec<Point> =
-        levels.iter().map(|level| Point::new(level.clients.into(), level.round_trips_per_s)).collect();
-    let marks = levels.iter().map(|level| (level.clients.into(), level.clients.to_string())).collect();
-    let series = vec![Series { has_dots: true, ..Series::new("", Colour::Run(0), points) }];
+/// The round trips of all calibrations by number of clients.
+pub(crate) fn picture(calibrations: &[Calibration]) -> Block {
+    let series = |(number, it): (usize, &Calibration)| {
+        let point = |level: &Level| Point::new(level.clients.into(), level.round_trips_per_s);
+        let label = if calibrations.len() > 1 { it.event_loop.name() } else { "" };
+        let points = it.levels.iter().map(point).collect();
+        Series { has_dots: true, ..Series::new(label, Colour::Run(number), points) }
+    };
+    let series = calibrations.iter().enumerate().map(series).collect();
+    let levels: BTreeSet<u32> =
+        calibrations.iter().flat_map(|it| &it.levels).map(|level| level.clients).collect();
+    let marks = levels.into_iter().map(|clients| (clients.into(), clients.to_string())).collect();
     let x = Axis::new("clients", Quantity::Count).logarithmic(true).with_marks(marks);
     let y = Axis::new("round trips per second", Quantity::PerSecond);
     let plot = Plot::lines(x, y, series);
-    Chart::new("Round trips", "per second, by number of clients", plot)
+    Block::chart(Chart::new("Round trips", "per second, by number of clients", plot))
 }
 
 /// A row for each number of clients.

@@ -116,17 +116,39 @@ pub fn rate(per_second: f64) -> String {
 
 /// From this half-width on, as a share of the rate, an interval decides on the digits.
 const WIDE_SHARE: f64 = 0.1;
+/// And from this one on, on the digits behind the point.
+const KNOWN_SHARE: f64 = 0.01;
 
 /// A rate with no digits that its interval makes meaningless: `1,477` of ± 2 %, `1,500` of ± 20 %, `1` of ± 100 %.
 pub(crate) fn rate_known_to(per_second: f64, half_width_share: f64) -> String {
-    let digits = match half_width_share {
-        share if share >= 1.0 => 1,
-        share if share >= WIDE_SHARE => 2,
-        _ => return rate(per_second),
-    };
-    // As text and back: rounded to significant digits.
-    let rounded: f64 = format!("{per_second:.*e}", digits - 1).parse().unwrap_or(per_second);
-    fixed(rounded, decimals_for(rounded, digits))
+    match half_width_share {
+        ..WIDE_SHARE => rate(per_second),
+        ..1.0 => {
+            let (rounded, decimals) = known_to(per_second, half_width_share);
+            fixed(rounded, decimals)
+        }
+        _ => {
+            let (rounded, decimals) = rounded(per_second, 1);
+            fixed(rounded, decimals)
+        }
+    }
+}
+
+/// A figure without the digits that its interval, a share of it, makes meaningless, and its decimals.
+pub(crate) fn known_to(figure: f64, half_width_share: f64) -> (f64, usize) {
+    match half_width_share {
+        WIDE_SHARE.. => rounded(figure, 2),
+        // Digits before the point stay.
+        KNOWN_SHARE.. => (figure, decimals_for(figure, SIGNIFICANT_DIGITS)),
+        _ => (figure, DECIMALS_MAX),
+    }
+}
+
+/// To so many significant digits, and its decimals.
+fn rounded(figure: f64, digits: usize) -> (f64, usize) {
+    // As text and back.
+    let rounded: f64 = format!("{figure:.*e}", digits - 1).parse().unwrap_or(figure);
+    (rounded, decimals_for(rounded, digits))
 }
 
 /// A measured latency with its unit: `6.48 ms`.
@@ -134,6 +156,17 @@ pub fn latency(us: f64) -> String {
     let unit = Unit::for_typical(us);
     let value = unit.of(us);
     format!("{}{TIE}{}", fixed(value, decimals_for(value, SIGNIFICANT_DIGITS)), unit.symbol())
+}
+
+/// A latency with no digits that its interval makes meaningless: `6.48 ms` of ± 2 %, `6.5 ms` of ± 20 %.
+pub(crate) fn latency_known_to(us: f64, half_width_share: f64) -> String {
+    if half_width_share < WIDE_SHARE {
+        return latency(us);
+    }
+    let (us, _) = known_to(us, half_width_share);
+    let unit = Unit::for_typical(us);
+    let (value, decimals) = known_to(unit.of(us), half_width_share);
+    format!("{}{TIE}{}", fixed(value, decimals), unit.symbol())
 }
 
 /// A requested latency, without trailing zeros: `10 ms`.
@@ -300,6 +333,28 @@ mod tests {
             (0.0, 2.0, "0"),
         ] {
             assert_eq!(rate_known_to(tps, half), shown, "{tps} ± {half}");
+        }
+    }
+
+    #[test]
+    fn a_figure_has_no_more_decimals_than_its_interval() {
+        for (figure, half, known) in [
+            (31.614, 0.17, (32.0, 0)),
+            (2.808, 0.23, (2.8, 1)),
+            (7.159, 0.096, (7.159, 2)),
+            (6_857.0, 0.25, (6_900.0, 0)),
+            (0.4711, 2.0, (0.47, 2)),
+            (7.159, 0.005, (7.159, 3)),
+        ] {
+            assert_eq!(known_to(figure, half), known, "{figure} ± {half}");
+        }
+        for (us, half, shown) in [
+            (6_482.0, 0.02, "6.48 ms"),
+            (6_482.0, 0.2, "6.5 ms"),
+            (999.6, 0.5, "1.0 ms"),
+            (474.0, 3.0, "470 µs"),
+        ] {
+            assert_eq!(with_ordinary_spaces(&latency_known_to(us, half)), shown);
         }
     }
 

@@ -2,12 +2,13 @@
 //! as JSON and CSV. `isolation` judges, the sentences are here. Used by `cli` for `pgmeter verify --isolation`.
 
 use ::isolation::{
-    AnomalyRow, Dependency, Ending, Example, Finding, Interruption, IsolationReport, Operation, Place,
-    ReadMethod, ShownTransaction, WitnessEdge,
+    ANOMALIES, AnomalyRow, Dependency, Ending, Example, Finding, Findings, Interruption, IsolationReport,
+    Operation, Place, ReadMethod, ShownTransaction, WitnessEdge,
 };
 
+use crate::chart::{Axis, Bar, BarGroup, Chart, Colour, Plot};
 use crate::document::{
-    Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents,
+    Audience, Banner, Block, Cell, Column, Document, Fact, KeyFigure, Section, Table, Tone, with_contents,
 };
 use crate::figures::{count, counted};
 use crate::metrics::Quantity;
@@ -21,15 +22,19 @@ const OPERATIONS_SHOWN: usize = 4;
 
 /// The document of a check.
 pub fn isolation(report: &IsolationReport) -> Document {
-    let part = |id, title: &str, blocks| Section::new(id, title, id, Audience::All, blocks);
-    let mut sections = vec![part("check", "", facts(report))];
+    let part = |id, title: &'static str, blocks| Section::new(id, title, title, Audience::All, blocks);
+    let banners = banners(report);
+    let mut sections = vec![
+        Section::new("answer", "", "", Audience::Documents, first_screen(report)),
+        part("check", "", facts(report)),
+    ];
     if !report.findings.anomalies.is_empty() {
         sections.push(part("anomalies", "Anomalies", vec![Block::Table(anomalies(report))]));
         let examples = report.examples.iter().flat_map(example).collect();
         sections.push(part("examples", "Examples", examples));
     }
     Document {
-        banners: banners(report),
+        banners,
         title: format!("Isolation level {}", report.findings.level.sql()),
         subtitle: format!(
             "of PostgreSQL {} at {}",
@@ -65,14 +70,16 @@ pub(crate) fn anomaly_name(row: &AnomalyRow) -> String {
     }
 }
 
+/// With the place, if it takes a replica.
+fn named(finding: &Finding) -> String {
+    let place = if finding.needs_replica { " with a replica" } else { "" };
+    anomaly_name(finding.anomaly.row()) + place
+}
+
 fn kinds(report: &IsolationReport, are_forbidden: bool) -> Vec<String> {
     let of_kind = report.findings.anomalies.iter().filter(|finding| finding.is_forbidden == are_forbidden);
     of_kind
-        .map(|finding| {
-            let name = anomaly_name(finding.anomaly.row());
-            let place = if finding.needs_replica { " with a replica" } else { "" };
-            format!("{} of {name}{place}", counted(finding.cases, "case", "cases"))
-        })
+        .map(|finding| format!("{} of {}", counted(finding.cases, "case", "cases"), named(finding)))
         .collect()
 }
 
@@ -117,7 +124,72 @@ fn banners(report: &IsolationReport) -> Vec<Banner> {
         );
         Banner::new(Tone::Caution, escaped_line(&text))
     });
-    std::iter::once(verdict).chain(incomplete).chain(earlier).collect()
+    std::iter::once(verdict.for_terminal()).chain(incomplete).chain(earlier).collect()
+}
+
+/// The verdict in a short sentence, the anomalies as a picture, and the first figures.
+fn first_screen(report: &IsolationReport) -> Vec<Block> {
+    let level = report.findings.level.sql();
+    let committed =
+        counted(report.findings.endings.committed, "committed transaction", "committed transactions");
+    let (tone, text) = match (kinds(report, true).as_slice(), kinds(report, false).as_slice()) {
+        ([], []) => (Tone::Good, format!("{level} was kept: no anomaly in {committed}.")),
+        ([], _) => (Tone::Good, format!("{level} was kept: only permitted anomalies in {committed}.")),
+        ([only], _) => (Tone::Bad, format!("{level} was violated: {only} in {committed}.")),
+        (several, _) => {
+            let kinds = several.len();
+            (Tone::Bad, format!("{level} was violated: {kinds} kinds of forbidden anomalies in {committed}."))
+        }
+    };
+    vec![Block::Answer(tone, text), Block::chart(picture(report)), figures(report)]
+}
+
+/// A bar for each kind of anomaly that was found, and a row for the others.
+fn picture(report: &IsolationReport) -> Chart {
+    let Findings { level, anomalies, .. } = &report.findings;
+    let found = anomalies.iter().map(|finding| {
+        let colour = if finding.is_forbidden { Colour::Bad } else { Colour::Quiet };
+        let cases = counted(finding.cases, "case", "cases");
+        let shown = format!("{cases}, {}", verdict(finding.is_forbidden));
+        (named(finding), vec![(finding.cases as f64, colour)], shown)
+    });
+    let is_found = |anomaly| anomalies.iter().any(|finding| finding.anomaly == anomaly);
+    let others = |is_forbidden: bool| {
+        let of_verdict = ANOMALIES.iter().filter(|row| row.anomaly.is_forbidden_at(*level) == is_forbidden);
+        let number = of_verdict.filter(|row| !is_found(row.anomaly)).count() as u64;
+        let kinds = match anomalies.is_empty() {
+            true => counted(number, "kind", "kinds"),
+            false => counted(number, "other kind", "other kinds"),
+        };
+        (number > 0).then(|| (kinds, vec![(0.0, Colour::Quiet)], format!("none, {}", verdict(is_forbidden))))
+    };
+    let rows = found.chain(others(true)).chain(others(false));
+    let group = |(name, parts, shown)| BarGroup { name, bars: vec![Bar { parts, shown, ..Bar::default() }] };
+    let most = anomalies.iter().map(|finding| finding.cases).max().unwrap_or(1) as f64;
+    let axis = Axis::new("cases", Quantity::Count).with_ends(0.0, most);
+    let plot = Plot::Bars { axis, groups: rows.map(group).collect(), legend: Vec::new() };
+    Chart::new("Anomalies", format!("cases of each kind, and what {} says", level.sql()), plot)
+}
+
+fn figures(report: &IsolationReport) -> Block {
+    let Findings { endings, sizes, anomalies, .. } = &report.findings;
+    let figure = |label: &str, number: u64| KeyFigure {
+        label: label.to_owned(),
+        value: count(number),
+        note: String::new(),
+        is_large: false,
+    };
+    let forbidden =
+        anomalies.iter().filter(|finding| finding.is_forbidden).map(|finding| finding.cases).sum();
+    let unknown = endings.unknown_applied + endings.unknown_unseen;
+    let mut figures = vec![
+        KeyFigure { is_large: true, ..figure("forbidden anomalies", forbidden) },
+        figure("committed", endings.committed),
+        figure("rolled back", endings.aborted),
+    ];
+    figures.extend((unknown > 0).then(|| figure("unknown ending", unknown)));
+    figures.push(figure("dependencies", sizes.ww + sizes.wr + sizes.rw));
+    Block::Figures(figures, String::new())
 }
 
 fn facts(report: &IsolationReport) -> Vec<Block> {
@@ -185,10 +257,6 @@ fn verdict(is_forbidden: bool) -> &'static str {
 }
 
 fn anomalies(report: &IsolationReport) -> Table {
-    let name = |finding: &Finding| {
-        let replica = if finding.needs_replica { " with a replica" } else { "" };
-        Cell::text(format!("{}{replica}", anomaly_name(finding.anomaly.row())))
-    };
     let permission = |finding: &Finding| {
         let tone = if finding.is_forbidden { Tone::Bad } else { Tone::Plain };
         Cell::text(verdict(finding.is_forbidden)).with_tone(tone)
@@ -196,7 +264,7 @@ fn anomalies(report: &IsolationReport) -> Table {
     Table::of(
         &report.findings.anomalies,
         &[
-            (Column::text("anomaly"), &|it| name(it)),
+            (Column::text("anomaly"), &|it| Cell::text(named(it))),
             (Column::figures("cases"), &|it| Cell::figure(Quantity::Count, it.cases as f64)),
             (Column::text(format!("at {}", report.findings.level.sql())), &|it| permission(it)),
         ],
@@ -275,7 +343,7 @@ fn edge(edge: &WitnessEdge) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use ::isolation::{Anomaly, Endings, Findings, ISOLATION_SCHEMA_VERSION, Level, Run, Sizes, Witness};
+    use ::isolation::{Anomaly, Endings, ISOLATION_SCHEMA_VERSION, Level, Run, Sizes, Witness};
 
     use super::*;
     use crate::{Format, Subject, TextStyle, formatted};

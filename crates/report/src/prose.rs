@@ -87,6 +87,15 @@ pub fn cut(text: &str, characters_max: usize) -> String {
     kept.trim_end().to_owned() + "…"
 }
 
+/// `2026-11-21 12:03 UTC`
+pub(crate) fn moment(time: results::UtcTime) -> String {
+    let text = time.to_string();
+    match (text.get(..10), text.get(11..16)) {
+        (Some(day), Some(time)) => format!("{day} {time} UTC"),
+        _ => text,
+    }
+}
+
 /// The first sentence, and those after it.
 pub(crate) fn first_sentence(text: &str) -> (&str, &str) {
     let starts_sentence = |rest: &str| rest.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());

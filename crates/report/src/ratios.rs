@@ -9,6 +9,8 @@ const LARGE: f64 = 2.0;
 const HOPELESS: f64 = 100.0;
 /// Decimals at most.
 const DECIMALS_MAX: i32 = 6;
+/// A ratio that is so near to 1 is shown as 1: more decimals would say nothing.
+const ONE_WITHIN: f64 = 1e-6;
 
 /// `×1.22 (1.04 … 1.42)`; without an interval `×1.22`.
 pub(crate) fn ratio(value: f64, interval: Option<(f64, f64)>) -> String {
@@ -92,9 +94,16 @@ fn bound(value: f64, decimals: i32) -> String {
 /// An end that is not 1 is not shown as 1: whether the interval holds it is the answer.
 fn end(value: f64, decimals: i32) -> String {
     let text = bound(value, decimals);
-    let beside = (value - 1.0).abs();
-    let is_one = text.parse() == Ok(1.0);
-    if is_one && beside > 0.0 { with_decimals(value, decimals_of(beside, 1)) } else { text }
+    let is_shown_as_one = text.parse() == Ok(1.0);
+    if is_shown_as_one && !is_one(value) {
+        with_decimals(value, decimals_of((value - 1.0).abs(), 1))
+    } else {
+        text
+    }
+}
+
+fn is_one(value: f64) -> bool {
+    (value - 1.0).abs() < ONE_WITHIN
 }
 
 fn with_decimals(value: f64, decimals: i32) -> String {
@@ -122,6 +131,8 @@ fn decimals(value: f64, interval: Option<(f64, f64)>) -> i32 {
         _ => (2, decimals_of(value, 3).min(DECIMALS_MAX)),
     };
     let wanted = match interval {
+        // An effect that is not there needs no digits.
+        Some((low, high)) if is_one(low) && is_one(high) => least,
         Some((low, high)) if high > low => {
             let digits = if value >= 10.0 { 1 } else { 2 };
             decimals_of((high - low) / 2.0, digits)
@@ -155,6 +166,8 @@ mod tests {
         check(1.32, None, "×1.32 +32 %");
         check(148.4, None, "×148");
         check(1.0, Some((1.0, 1.0)), "×1.00 (1.00 … 1.00) 0 %");
+        check(1.000_000_000_2, Some((0.999_999_9, 1.000_000_1)), "×1.00 (1.00 … 1.00) 0 %");
+        check(1.000_2, Some((0.999_999_9, 1.000_4)), "×1.000 (1.000 … 1.0004) 0.0 %");
         check(1.2, Some((0.02, 7.1)), "×1.20 (0.02 … 7.10) +20 %");
         check(1.01, Some((1.000_04, 1.02)), "×1.010 (1.00004 … 1.020) +1.0 %");
         check(69_264_729.0, None, "×6.9e7");

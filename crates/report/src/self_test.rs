@@ -17,9 +17,13 @@ pub fn self_test(test: &SelfTest) -> Document {
     if !notes.is_empty() {
         blocks.push(Block::List(Tone::Caution, notes));
     }
-    let mut document = crate::calibration(std::slice::from_ref(&test.calibration));
-    document.sections.insert(0, Section::new("self-test", "", "", Audience::All, blocks));
-    let banners = vec![Banner::new(tone, answer)];
+    let calibrations = std::slice::from_ref(&test.calibration);
+    let mut document = crate::calibration(calibrations);
+    let first = vec![Block::Answer(tone, answer.to_owned()), crate::calibration::picture(calibrations)];
+    // Instead of the answer of the calibration.
+    document.sections[0] = Section::new("answer", "", "", Audience::Documents, first);
+    document.sections.insert(1, Section::new("self-test", "", "", Audience::All, blocks));
+    let banners = vec![Banner::new(tone, answer).for_terminal()];
     Document { banners, title: "Self-test of pgmeter on this machine".to_owned(), ..document }
 }
 

@@ -10,7 +10,8 @@ use results::{
 };
 
 use crate::TextStyle;
-use crate::figures::{count, counted, fixed, half_width, latency, rate, with_ordinary_spaces};
+use crate::figures::{count, counted, fixed, half_width, latency, rate, rate_known_to, with_ordinary_spaces};
+use crate::metrics::Metric;
 use crate::prose::{Emphasis, cut, emphasise, escaped_line};
 use crate::sparkline::sparkline;
 use crate::table::{Cells, Side, padded, titled};
@@ -43,7 +44,8 @@ struct Detail {
     has_server: bool,
     has_clients: bool,
     has_error: bool,
-    has_p99: bool,
+    has_kind: bool,
+    latencies: &'static [Metric],
     has_curve: bool,
     gap: usize,
     /// Cells may be cut to these lengths.
@@ -51,20 +53,27 @@ struct Detail {
 }
 
 /// The first one that fits is used, otherwise the last one.
-const DETAILS: [Detail; 6] = [
+const DETAILS: [Detail; 10] = [
     Detail { has_server: true, moment: (0, 19), ..WIDE },
     WIDE,
     Detail { has_curve: true, ..MEDIUM },
     Detail { has_curve: false, ..WIDE },
+    Detail { has_curve: true, has_kind: false, ..MEDIUM },
     MEDIUM,
-    NARROW,
+    Detail { has_kind: false, ..MEDIUM },
+    Detail { has_curve: true, latencies: &MAIN_LATENCIES, ..NARROW },
+    Detail { latencies: &MAIN_LATENCIES, ..NARROW },
+    Detail { latencies: &[Metric::P99], ..NARROW },
 ];
+/// Where there is no room for all of the first figures.
+const MAIN_LATENCIES: [Metric; 3] = [Metric::P50, Metric::P99, Metric::Max];
 const WIDE: Detail = Detail {
     moment: (0, 16),
     has_server: false,
     has_clients: true,
     has_error: true,
-    has_p99: true,
+    has_kind: true,
+    latencies: &Metric::FIRST_LATENCIES,
     has_curve: true,
     gap: 2,
     cut: None,
@@ -78,7 +87,8 @@ const MEDIUM: Detail = Detail {
     cut: Some(READABLE),
     ..WIDE
 };
-const NARROW: Detail = Detail { has_p99: false, ..MEDIUM };
+/// The id tells the kind.
+const NARROW: Detail = Detail { has_kind: false, latencies: &[], ..MEDIUM };
 /// The range of a short moment in years other than the newest entry's: `2025-11-21` and a blank.
 const DAY: (usize, usize) = (0, 10);
 
@@ -247,9 +257,11 @@ fn columns(lines: &[Line<'_>], detail: &Detail) -> Vec<Column> {
     let mut columns = vec![
         right("id", &|entry| entry.id().to_string()),
         left("began, UTC", &|entry| moment(entry.started_at(), year, detail.moment)),
-        left("kind", &|entry| kind(entry).to_owned()),
-        cuttable(names(lines), |cut| cut.name),
     ];
+    if detail.has_kind {
+        columns.push(left("kind", &|entry| kind(entry).to_owned()));
+    }
+    columns.push(cuttable(names(lines), |cut| cut.name));
     if entries().any(|entry| entry.annotation().label.is_some()) {
         columns.push(cuttable(left("label", &label), |cut| cut.label));
     }
@@ -261,8 +273,12 @@ fn columns(lines: &[Line<'_>], detail: &Detail) -> Vec<Column> {
     }
     let tps = if detail.has_error { throughput } else { |run: &RunLine| run.tps.map(rate) };
     columns.push(right("tps", &of_run(tps)));
-    if detail.has_p99 {
-        columns.push(right("p99", &of_run(|run| run.p99_us.map(latency))));
+    for metric in detail.latencies {
+        let shown = |entry: &Entry| match entry {
+            Entry::Run(run) => latency_of(run, *metric).map_or_else(|| NOTHING.to_owned(), latency),
+            Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => NOTHING.to_owned(),
+        };
+        columns.push(right(metric.row().short, &shown));
     }
     let has_curve = |line: &Line<'_>| line.run().is_some_and(|run| run.tps_curve.len() > 1);
     if detail.has_curve && lines.iter().any(has_curve) {
@@ -273,6 +289,14 @@ fn columns(lines: &[Line<'_>], detail: &Detail) -> Vec<Column> {
     }
     columns.push(cuttable(left("answer", &|entry| cut(&answer(entry), ANSWER_LEN_MAX)), |cut| cut.answer));
     columns
+}
+
+/// One of the first latencies of a run, in µs.
+fn latency_of(run: &RunLine, metric: Metric) -> Option<f64> {
+    [run.p50_us, run.p90_us, run.p99_us, run.p999_us, run.max_us]
+        .into_iter()
+        .zip(Metric::FIRST_LATENCIES)
+        .find_map(|(us, known)| us.filter(|_| known == metric))
 }
 
 fn names(lines: &[Line<'_>]) -> Column {
@@ -362,7 +386,9 @@ fn moment(started_at: &str, year: &str, (from, to): (usize, usize)) -> String {
 fn throughput(run: &RunLine) -> Option<String> {
     let tps = run.tps?;
     Some(match run.tps_low.zip(run.tps_high).map(|(low, high)| half_width(tps, low, high)) {
-        Some(half) if half < tps => format!("{} ± {}", rate(tps), beside_a_rate(half)),
+        Some(half) if half < tps => {
+            format!("{} ± {}", rate_known_to(tps, half / tps), beside_a_rate(half))
+        }
         _ => rate(tps),
     })
 }

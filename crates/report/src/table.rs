@@ -59,15 +59,22 @@ fn lines(columns: &[Cells], gap: usize, indent: usize, style: &TextStyle) -> Str
 /// Figures with this many decimals, or none for figures of four or more digits before the point, padded to align the
 /// decimal points.
 pub(crate) fn points_under_points(figures: &[Option<f64>], decimals: usize) -> Vec<String> {
+    points_aligned(figures.iter().map(|figure| figure.map(|figure| (figure, decimals))))
+}
+
+/// The same with the decimals of each figure.
+pub(crate) fn points_aligned(figures: impl Iterator<Item = Option<(f64, usize)>>) -> Vec<String> {
     const LARGE: f64 = 999.5;
-    let decimals_of = |figure: &f64| if figure.abs() >= LARGE { 0 } else { decimals };
-    let after_point = figures.iter().flatten().map(decimals_of).max().unwrap_or(0);
-    let cell = |figure: &Option<f64>| match figure {
+    let shown = |(figure, decimals): (f64, usize)| (figure, if figure.abs() >= LARGE { 0 } else { decimals });
+    let figures: Vec<Option<(f64, usize)>> = figures.map(|figure| figure.map(shown)).collect();
+    let most = figures.iter().flatten().map(|(_, decimals)| *decimals).max().unwrap_or(0);
+    let cell = |figure: &Option<(f64, usize)>| match figure {
         None => "-".to_owned(),
-        Some(figure) if after_point > 0 && decimals_of(figure) == 0 => {
-            format!("{}{}", fixed(*figure, 0), " ".repeat(after_point + 1))
+        Some((figure, decimals)) => {
+            // The point itself, and the decimals that others have.
+            let blanks = most - decimals + usize::from(most > 0 && *decimals == 0);
+            format!("{}{}", fixed(*figure, *decimals), " ".repeat(blanks))
         }
-        Some(figure) => fixed(*figure, after_point),
     };
     padded(figures.iter().map(cell).collect(), Side::Right)
 }

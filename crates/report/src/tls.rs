@@ -9,11 +9,13 @@ use tls_scan::{
     WeaknessKind,
 };
 
+use crate::chart::{Axis, Bar, BarGroup, Chart, Colour, Plot};
 use crate::document::{
-    Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents,
+    Audience, Banner, Block, Cell, Column, Document, Fact, KeyFigure, Section, Table, Tone, with_contents,
 };
-use crate::figures::counted;
-use crate::prose::{capitalised, enumerate, escaped_line};
+use crate::figures::{TIE, count, counted};
+use crate::metrics::Quantity;
+use crate::prose::{capitalised, enumerate, escaped_line, moment};
 use crate::values::ValueTable;
 
 /// The table of suites marks all of them.
@@ -22,16 +24,24 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 
 /// The document of a scan.
 pub fn tls(scan: &Scan) -> Document {
-    let part = |id, title: &str, blocks| Section::new(id, title, id, Audience::All, blocks);
+    let part = |id, title: &str, link, blocks| Section::new(id, title, link, Audience::All, blocks);
+    let (tone, sentence) = answer(scan);
+    let open = open(scan);
+    let text = std::iter::once(sentence.clone()).chain(open.clone()).collect::<Vec<_>>().join(" ");
+    let mut first = vec![Block::Answer(tone, sentence)];
+    first.extend(picture(scan).map(Block::chart));
+    first.push(figures(scan));
+    first.extend(open.map(|open| Block::Banner(Tone::Caution, String::new(), open)));
     Document {
-        banners: vec![answer(scan)],
+        banners: vec![Banner::new(tone, text).for_terminal()],
         title: format!("TLS of {}", escaped_line(&scan.server)),
-        subtitle: format!("at {}", scan.measured_at),
+        subtitle: format!("at {}", moment(scan.measured_at)),
         sections: with_contents([
-            part("versions", "", vec![Block::Table(versions(scan))]),
-            part("suites", "Cipher suites", suites(scan)),
-            part("certificates", "Certificates", certificates(scan)),
-            part("weaknesses", "Weaknesses", weaknesses(scan)),
+            Section::new("answer", "", "", Audience::Documents, first),
+            part("versions", "", "Versions", vec![Block::Table(versions(scan))]),
+            part("suites", "Cipher suites", "Suites", suites(scan)),
+            part("certificates", "Certificates", "Certificates", certificates(scan)),
+            part("weaknesses", "Weaknesses", "Weaknesses", weaknesses(scan)),
         ]),
     }
 }
@@ -72,43 +82,133 @@ pub(crate) fn unanswered(scan: &Scan) -> u64 {
     outcomes.filter(is_open).count() as u64
 }
 
-/// The answer to whether the server's TLS is good.
-fn answer(scan: &Scan) -> Banner {
+/// Whether the server's TLS is good.
+fn answer(scan: &Scan) -> (Tone, String) {
     let accepts = scan.ways.iter().any(|way| way.accepted_versions().next().is_some());
-    let of_level = |level| scan.weaknesses.iter().filter(|weakness| weakness.level == level).count() as u64;
-    let (must, should, advice) = (of_level(Level::Must), of_level(Level::Should), of_level(Level::Advice));
-    let is_offered = scan.ways.iter().flat_map(|way| &way.versions);
-    let is_refused = is_offered.clone().any(|finding| finding.outcome == Outcome::NotOffered);
-    let open = match unanswered(scan) {
-        0 => String::new(),
-        open => format!(
-            " It did not answer {}, so there may be more weaknesses.",
-            counted(open, "question", "questions")
-        ),
-    };
-    match (must, should + advice) {
-        _ if !accepts && is_refused => Banner::new(
+    let (must, others) = (of_level(scan, Level::Must), advised_against(scan));
+    let mut versions = scan.ways.iter().flat_map(|way| &way.versions);
+    let is_refused = versions.any(|finding| finding.outcome == Outcome::NotOffered);
+    let is_open = unanswered(scan) > 0;
+    match (must, others) {
+        _ if !accepts && is_refused => (
             Tone::Bad,
-            "The server does not offer TLS here. PostgreSQL offers it with ssl = on, and only over TCP.",
+            "The server does not offer TLS here: PostgreSQL offers it with ssl = on, and only over TCP."
+                .to_owned(),
         ),
-        _ if !accepts => Banner::new(Tone::Bad, "No version of TLS was accepted."),
-        (0, 0) if open.is_empty() => {
-            Banner::new(Tone::Good, "The server accepts TLS; no weakness was found.")
+        _ if !accepts => (Tone::Bad, "No version of TLS was accepted.".to_owned()),
+        (0, 0) => {
+            let tone = if is_open { Tone::Caution } else { Tone::Good };
+            (tone, "The server accepts TLS; no weakness was found.".to_owned())
         }
-        (0, 0) => Banner::new(Tone::Caution, format!("The server accepts TLS; no weakness was found.{open}")),
-        (0, others) => Banner::new(
+        (0, others) => (
             Tone::Caution,
-            format!("The server accepts TLS, with {}.{open}", counted(others, "weakness", "weaknesses")),
+            format!("The server accepts TLS, with {}.", counted(others, "weakness", "weaknesses")),
         ),
-        (must, others) => Banner::new(
-            Tone::Bad,
-            format!(
-                "The server accepts TLS, with {} against a MUST of the recommendations, and {} more.",
-                counted(must, "weakness", "weaknesses"),
-                others
-            ),
-        ),
+        (must, others) => {
+            let more = if others > 0 { format!(", and {others} more") } else { String::new() };
+            let weaknesses = counted(must, "weakness", "weaknesses");
+            let text = format!(
+                "The server accepts TLS, with {weaknesses} against a MUST of the recommendations{more}."
+            );
+            (Tone::Bad, text)
+        }
     }
+}
+
+fn of_level(scan: &Scan, level: Level) -> u64 {
+    scan.weaknesses.iter().filter(|weakness| weakness.level == level).count() as u64
+}
+
+/// Weaknesses that are not against a MUST.
+fn advised_against(scan: &Scan) -> u64 {
+    of_level(scan, Level::Should) + of_level(scan, Level::Advice)
+}
+
+/// That more may be weak than was found.
+fn open(scan: &Scan) -> Option<String> {
+    let open = unanswered(scan);
+    let accepts = scan.ways.iter().any(|way| way.accepted_versions().next().is_some());
+    let questions = counted(open, "question", "questions");
+    (open > 0 && accepts).then(|| format!("It did not answer {questions}, so there may be more weaknesses."))
+}
+
+/// The suites that the server accepts in each version, by the gravest of their weaknesses. `None` if it accepts none.
+fn picture(scan: &Scan) -> Option<Chart> {
+    let legend = [
+        ("no weakness".to_owned(), Colour::Run(0)),
+        ("advised against".to_owned(), Colour::Run(1)),
+        ("against a MUST".to_owned(), Colour::Bad),
+    ];
+    let accepted = accepted_suites(scan);
+    let of_version = |(version, _, name): &(Version, u16, &'static str)| {
+        let of = |wanted: &dyn Fn(Option<Level>) -> bool| {
+            let suites =
+                accepted.iter().filter(|(suite, it)| it == version && wanted(gravest(scan, suite, name)));
+            suites.count() as f64
+        };
+        let numbers = [
+            of(&|level| level.is_none()),
+            of(&|level| matches!(level, Some(Level::Should | Level::Advice))),
+            of(&|level| level == Some(Level::Must)),
+        ];
+        let parts = numbers.into_iter().zip(&legend).map(|(number, (_, colour))| (number, *colour)).collect();
+        let named = numbers.into_iter().zip(&legend).filter(|(number, _)| *number > 0.0);
+        let named: Vec<String> = named.map(|(number, (name, _))| format!("{number}{TIE}{name}")).collect();
+        let shown = if named.is_empty() { "none".to_owned() } else { named.join(", ") };
+        BarGroup { name: (*name).to_owned(), bars: vec![Bar { parts, shown, ..Bar::default() }] }
+    };
+    let groups = Version::ALL.iter().map(of_version).collect();
+    let axis = Axis::new("cipher suites", Quantity::Count);
+    let plot = Plot::Bars { axis, groups, legend: legend.clone().into() };
+    (!accepted.is_empty()).then(|| Chart::new("Accepted cipher suites", "by version of TLS", plot))
+}
+
+/// The name of each suite that is accepted by any way, with its version.
+fn accepted_suites(scan: &Scan) -> Vec<(&str, Version)> {
+    let findings = scan.ways.iter().flat_map(|way| &way.suites);
+    let accepted = findings.filter_map(|it| Some((it.name.as_str(), it.outcome.accepted()?.version)));
+    let mut unique: Vec<(&str, Version)> = accepted.collect();
+    unique.sort_unstable_by_key(|(name, _)| *name);
+    unique.dedup_by_key(|(name, _)| *name);
+    unique
+}
+
+/// The gravest weakness of a suite, or of its version.
+fn gravest(scan: &Scan, suite: &str, version: &str) -> Option<Level> {
+    let is_of = |weakness: &&Weakness| {
+        weakness.kind != WeaknessKind::NoVersion13
+            && weakness.subjects.iter().any(|subject| subject == suite || subject == version)
+    };
+    scan.weaknesses.iter().filter(is_of).map(|weakness| weakness.level).min()
+}
+
+/// Weaknesses, accepted versions and suites, and how long the certificate is valid.
+fn figures(scan: &Scan) -> Block {
+    let figure = |label: &str, value: String, note: String| KeyFigure {
+        label: label.to_owned(),
+        value,
+        note,
+        is_large: false,
+    };
+    let (must, others) = (of_level(scan, Level::Must), advised_against(scan));
+    let note = if must > 0 { format!("{must} against a MUST") } else { String::new() };
+    let mut figures = vec![KeyFigure { is_large: true, ..figure("weaknesses", count(must + others), note) }];
+    let is_accepted = |version: &Version| {
+        scan.ways.iter().any(|way| way.accepted_versions().any(|accepted| accepted == *version))
+    };
+    let versions: Vec<&str> = (Version::ALL.iter().filter(|(version, ..)| is_accepted(version)))
+        .map(|(.., name)| name.trim_start_matches("TLSv"))
+        .collect();
+    let named = if versions.is_empty() { "none".to_owned() } else { versions.join(", ") };
+    figures.push(figure("versions of TLS", named, String::new()));
+    let asked = scan.ways.iter().map(|way| way.suites.len()).max().unwrap_or(0) as u64;
+    if asked > 0 {
+        let accepted = accepted_suites(scan).len() as u64;
+        figures.push(figure("cipher suites", count(accepted), format!("of {} asked for", count(asked))));
+    }
+    let own = scan.chains.first().and_then(|chain| chain.certificates.first()?.contents.as_ref());
+    figures.extend(own.map(|own| figure("certificate", left(own.not_after, scan.measured_at), key(own))));
+    Block::Figures(figures, String::new())
 }
 
 fn way_name(way: Way) -> &'static str {
@@ -279,21 +379,17 @@ fn of_chain(chain: &Chain, now: UtcTime) -> Vec<Block> {
 }
 
 fn contents_facts(contents: &CertificateContents, now: UtcTime) -> Vec<Fact> {
-    let CertificateContents { subject, issuer, names, serial, not_before, not_after, key, signature, .. } =
+    let CertificateContents { subject, issuer, names, serial, not_before, not_after, signature, .. } =
         contents;
     let CertificateContents { self_issued, authority, .. } = contents;
     let names: Vec<String> = names.iter().map(|name| escaped_line(name)).collect();
     let issuer = escaped_line(issuer) + if *self_issued { " (itself)" } else { "" };
-    let key = match key.bits {
-        Some(bits) => format!("{}, {bits} bits", escaped_line(&key.algorithm)),
-        None => escaped_line(&key.algorithm),
-    };
     let mut facts = vec![
         Fact::new("subject", escaped_line(subject)),
         Fact::new("names", if names.is_empty() { "none".to_owned() } else { names.join(", ") }),
         Fact::new("issuer", issuer),
         Fact::new("valid", validity(*not_before, *not_after, now)),
-        Fact::new("key", key),
+        Fact::new("key", key(contents)),
         Fact::new("signature", escaped_line(signature)),
         Fact::new("serial number", serial.clone()),
     ];
@@ -303,14 +399,23 @@ fn contents_facts(contents: &CertificateContents, now: UtcTime) -> Vec<Fact> {
     facts
 }
 
+/// `RSA, 2048 bits`
+fn key(contents: &CertificateContents) -> String {
+    let algorithm = escaped_line(&contents.key.algorithm);
+    contents.key.bits.map_or(algorithm.clone(), |bits| format!("{algorithm}, {bits}{TIE}bits"))
+}
+
 fn validity(from: UtcTime, until: UtcTime, now: UtcTime) -> String {
     let day = |time: UtcTime| time.to_string().chars().take(10).collect::<String>();
+    format!("{} to {}, {}", day(from), day(until), left(until, now))
+}
+
+fn left(until: UtcTime, now: UtcTime) -> String {
     let days = until.unix_millis().saturating_sub(now.unix_millis()) / MILLIS_PER_DAY;
-    let left = match days {
+    match days {
         _ if until < now => "expired".to_owned(),
         days => format!("{} left", counted(u64::try_from(days).unwrap_or(0), "day", "days")),
-    };
-    format!("{} to {}, {left}", day(from), day(until))
+    }
 }
 
 fn weaknesses(scan: &Scan) -> Vec<Block> {
@@ -514,7 +619,9 @@ mod tests {
         let lines: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for expected in [
-            "The server accepts TLS, with 1 weakness against a MUST of the recommendations, and 2 more.",
+            "The server accepts TLS, with 1 weakness against a MUST of the recommendations, and 2 more. It did not \
+             answer 1 question,",
+            "so there may be more weaknesses.",
             "version after SSLRequest direct",
             "TLSv1 refused by alert protocol_version connection closed",
             "TLSv1.1 connection closed connection closed",
@@ -582,14 +689,13 @@ mod tests {
     #[test]
     fn a_scan_with_open_questions_finds_no_good_answer() {
         let mut scan = Scan { weaknesses: Vec::new(), ..scan() };
-        let banner = answer(&scan);
-        assert_eq!(banner.tone, Tone::Caution);
-        let text = banner.text.replace('\u{a0}', " ");
+        assert_eq!(answer(&scan).0, Tone::Caution);
+        let text = open(&scan).expect("a question is open").replace('\u{a0}', " ");
         assert!(text.contains("It did not answer 1 question, so there may be"), "{text}");
         let junit = junit(crate::Subject::Tls(&scan));
         assert!(junit.contains("tests=\"1\" failures=\"0\" errors=\"1\""), "{junit}");
         scan.ways[0].suites.pop();
-        assert_eq!(answer(&scan).tone, Tone::Good);
+        assert_eq!(answer(&scan).0, Tone::Good);
     }
 
     #[test]
@@ -600,8 +706,8 @@ mod tests {
             way.versions.iter_mut().for_each(|finding| finding.outcome = Outcome::NotOffered);
         }
         (scan.chains, scan.weaknesses) = (Vec::new(), Vec::new());
-        let banner = answer(&scan);
-        assert_eq!(banner.tone, Tone::Bad);
-        assert!(banner.text.contains("does not offer TLS"), "{}", banner.text);
+        let (tone, text) = answer(&scan);
+        assert_eq!(tone, Tone::Bad);
+        assert!(text.contains("does not offer TLS"), "{text}");
     }
 }

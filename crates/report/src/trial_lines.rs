@@ -3,13 +3,17 @@
 
 use results::{Record, StepResult, StepsRecord};
 
-use crate::figures::{TIE, UNKNOWN_SIZE, count, latency, plus_minus, rate, with_ordinary_spaces};
+use crate::figures::{
+    TIE, UNKNOWN_SIZE, count, half_width, latency, plus_minus, rate_known_to, with_ordinary_spaces,
+};
 use crate::metrics::Metric;
 
 /// `1,234 tps ± 1.2 %, p50 6.12 ms, p99 13.4 ms, 3 failed`.
 pub fn trial_line(record: &Record) -> String {
     let summary = &record.summary;
-    let mut line = format!("{}{TIE}tps", rate(summary.tps));
+    let half = summary.confidence.tps.map(|sure| half_width(summary.tps, sure.low, sure.high) / summary.tps);
+    let half = half.filter(|half| half.is_finite()).unwrap_or(0.0);
+    let mut line = format!("{}{TIE}tps", rate_known_to(summary.tps, half));
     if let Some(sure) = summary.confidence.tps {
         let how_sure = plus_minus(summary.tps, sure.low, sure.high);
         line += &how_sure.map_or_else(|| format!(" ({UNKNOWN_SIZE})"), |how_sure| format!(" {how_sure}"));

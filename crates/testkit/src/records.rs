@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use results::{
-    Annotation, Conditions, Confidence, Connection, Counts, Environment, Host, Latency, Limit, OtherEndings,
-    PgmeterBuild, Plan, Protocol, Record, ResultFormat, SCHEMA_VERSION, STEPS_SCHEMA_VERSION, Script,
-    ScriptSummary, Status, StepsRecord, Summary, Tables, UtcTime,
+    Annotation, COMPARISON_SCHEMA, Checkpoints, ComparedMetric, ComparedSide, ComparisonDecision,
+    ComparisonMethod, ComparisonRecord, ComparisonStatus, Conditions, Confidence, Connection, Counts,
+    DrawnAnew, Environment, Host, Latency, Limit, MetricFinding, OtherEndings, PgmeterBuild, Plan, Protocol,
+    Record, ResultFormat, SCHEMA_VERSION, STEPS_SCHEMA_VERSION, Script, ScriptSummary, Status, StepsRecord,
+    Summary, Tables, UtcTime,
 };
 use stats::OnDisconnect;
 
@@ -187,5 +189,74 @@ pub fn steps() -> StepsRecord {
         steps: Vec::new(),
         streams: Vec::new(),
         notes: Vec::new(),
+    }
+}
+
+/// A comparison of connections of two sides, without pairs and findings.
+pub fn comparison(factor: &str, sides: [&str; 2]) -> ComparisonRecord {
+    let side = |label: &str| ComparedSide {
+        label: label.to_owned(),
+        server_version: "18.1".to_owned(),
+        load: "select-only, 8 clients, prepared".to_owned(),
+        goals: Vec::new(),
+    };
+    ComparisonRecord {
+        schema_version: COMPARISON_SCHEMA,
+        pgmeter_version: "0.1.0".to_owned(),
+        annotation: Annotation::default(),
+        started_at: UtcTime::from_unix_millis(1_795_262_581_250),
+        hostname: "bench1".to_owned(),
+        name: "compare".to_owned(),
+        factor: factor.to_owned(),
+        sides: sides.map(side),
+        method: ComparisonMethod {
+            draws: DrawnAnew::Connections,
+            session_settings: Vec::new(),
+            block_s: 0.25,
+            warmup_s: 0.05,
+            blocks: 1,
+            pairs_planned: 100,
+            budget_s: 60.0,
+            tolerance: 0.02,
+            error_rate: 0.05,
+            error_rate_of_others: Some(0.05),
+            decisive: ComparedMetric::Tps,
+            scripts: Vec::new(),
+            seed: 1,
+            checkpoints: Checkpoints::NotNeeded,
+            setup_s: Some(0.05),
+        },
+        status: ComparisonStatus::Complete,
+        elapsed_s: 31.5,
+        difference_found_after_s: None,
+        decision: ComparisonDecision::Undecided,
+        findings: Vec::new(),
+        unjudged: Vec::new(),
+        noise_floor: Vec::new(),
+        notes: Vec::new(),
+        pairs: Vec::new(),
+    }
+}
+
+/// B has 4.2 % more than A, of 40 pairs, which is better.
+pub fn finding(metric: ComparedMetric) -> MetricFinding {
+    MetricFinding {
+        metric,
+        script: None,
+        a: 1_000.0,
+        b: 1_042.0,
+        pairs: 40,
+        decision: ComparisonDecision::Better,
+        different: Some(true),
+        ratio: 1.042,
+        low: Some(1.029),
+        high: Some(1.056),
+        no_difference_above: None,
+        smallest_difference: Some(0.011),
+        smallest_difference_so_far: None,
+        pair_deviation: 0.03,
+        outlying: (0, 0),
+        order_effect: None,
+        carry_over: None,
     }
 }

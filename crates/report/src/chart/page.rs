@@ -10,7 +10,6 @@ use super::plot::{self, Drawn};
 use super::shapes::{CELL_OVERLAP, Shape, point};
 use super::svg::{path, short, text_escaped};
 use super::{Bar, BarGroup, Chart, Choice, Plot, legend};
-use crate::figures::with_ordinary_spaces;
 
 /// Units of the drawing's width; words and marks stand at so many thousandths of it.
 const UNITS: f32 = 1_000.0;
@@ -296,7 +295,8 @@ fn bar_row(bar: &Bar, label: &str, row: &Row) -> String {
          aria-hidden=\"true\"><svg viewBox=\"0 0 {UNITS} {height}\" width=\"100%\" height=\"{height}\" \
          preserveAspectRatio=\"none\">{stretched}</svg>{fixed}</svg><span class=\"value\">{}{signs}{said}</span></div>",
         text_escaped(label),
-        text_escaped(&with_ordinary_spaces(&bar.shown)),
+        // A number and its unit stay together.
+        text_escaped(&bar.shown),
     )
 }
 

@@ -98,7 +98,6 @@ fn charts_in<'a>(blocks: &'a [Block], found: &mut Vec<Cow<'a, Chart>>) {
             Block::Heading(_)
             | Block::Paragraph(..)
             | Block::Banner(..)
-            | Block::Headline { .. }
             | Block::Answer(..)
             | Block::Figures(..)
             | Block::Facts(_)
@@ -138,23 +137,12 @@ fn lines(section: &Section) -> Vec<Line> {
                 lines.push(Line { text: text.clone(), size: 16.0, is_bold: true, is_quiet: false });
             }
             Block::Figures(figures, beneath) => {
-                let figure = |it: &KeyFigure| format!("{} {} {}", it.label, it.value, it.note);
+                let figure =
+                    |it: &KeyFigure| format!("{} {} {}", it.label, it.value, it.note).trim_end().to_owned();
                 let figures: Vec<String> = figures.iter().map(figure).collect();
                 let text = figures.join("   ");
                 lines.push(Line { text, size: SIZE, is_bold: true, is_quiet: false });
                 lines.push(Line { text: beneath.clone(), size: SIZE, is_bold: false, is_quiet: true });
-            }
-            Block::Headline { figure, unit, below, beside } => {
-                lines.push(Line {
-                    text: format!("{figure} {unit}"),
-                    size: 16.0,
-                    is_bold: true,
-                    is_quiet: false,
-                });
-                lines.push(Line { text: below.clone(), size: SIZE, is_bold: false, is_quiet: true });
-                let beside: Vec<String> =
-                    beside.iter().map(|fact| format!("{} {}", fact.label, fact.value)).collect();
-                lines.push(Line { text: beside.join("   "), size: SIZE, is_bold: false, is_quiet: false });
             }
             Block::Heading(_)
             | Block::Facts(_)
@@ -361,7 +349,6 @@ const QUIET: Paint = Paint::Of(Colour::Quiet);
 mod tests {
     use super::*;
     use crate::chart::{Axis, Point, Series, Sign};
-    use crate::document::Fact;
     use crate::metrics::Quantity;
 
     fn document() -> Document {
@@ -385,12 +372,14 @@ mod tests {
         let groups = vec![BarGroup { name: "<PostgreSQL> 18".to_owned(), bars: vec![bar] }];
         let bars = Plot::Bars { axis: Axis::new("", Quantity::Bytes), groups, legend: Vec::new() };
         let long = "a sentence that is repeated until it takes more than one line of the picture, ".repeat(3);
-        let headline = Block::Headline {
-            figure: "5,288".to_owned(),
-            unit: "tps",
-            below: "± 1 %".to_owned(),
-            beside: vec![Fact::new("median", "3 ms")],
+        let figure = |label: &str, value: &str| KeyFigure {
+            label: label.to_owned(),
+            value: value.to_owned(),
+            note: String::new(),
+            is_large: false,
         };
+        let figures = vec![figure("tps", "5,288"), figure("median", "3 ms")];
+        let headline = Block::Figures(figures, "± 1 %".to_owned());
         let chart = |title: &str, plot: Plot| Block::chart(Chart::new(title, "a caption", plot));
         let folded = Block::folded(String::new(), vec![chart("Sizes", bars)]);
         let first = vec![headline, Block::Paragraph(Tone::Plain, long)];
@@ -414,8 +403,7 @@ mod tests {
         for words in [
             "tpcb-like",
             "on PostgreSQL 18.1",
-            "5,288 tps",
-            "median 3 ms",
+            "tps 5,288   median 3 ms",
             "Throughput",
             "Sizes",
             "7 MB",

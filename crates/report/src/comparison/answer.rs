@@ -52,12 +52,13 @@ fn sentences(record: &ComparisonRecord) -> (String, Vec<String>) {
     }
     let Some(finding) = finding else {
         let remedy = match record.status {
-            ComparisonStatus::Complete => " Increase --budget.",
-            ComparisonStatus::Interrupted | ComparisonStatus::EndedEarly => "",
+            ComparisonStatus::Complete => Some("Increase --budget."),
+            ComparisonStatus::Interrupted | ComparisonStatus::EndedEarly => None,
         };
         let lacks_transactions = lacks_transactions(record, record.method.decisive);
         let few = if lacks_transactions { "transactions" } else { "pairs" };
-        return (format!("Inconclusive: there were too few {few} for an answer.{remedy}"), Vec::new());
+        let sentence = format!("Inconclusive: there were too few {few} for an answer.");
+        return (sentence, remedy.map(str::to_owned).into_iter().collect());
     };
     // A comparison that was broken off, or is too short to know its noise, claims nothing.
     let smallest = finding.smallest_difference.map(|smallest| {

@@ -26,9 +26,9 @@ use crate::ratios;
 /// The document of a comparison.
 pub fn comparison(record: &ComparisonRecord) -> Document {
     let [a, b] = record.sides.each_ref().map(|side| escaped_line(&side.label));
-    let mut sections: Vec<Section> = of_terminal(record).into_iter().chain(of_page(record)).collect();
-    sections.insert(1, Section::annotation(&record.annotation));
-    let sections = with_contents(sections);
+    let ([answer, terminal @ ..], [verdict, page @ ..]) = (of_terminal(record), of_page(record));
+    let first = [answer, verdict, Section::annotation(&record.annotation)];
+    let sections = with_contents(first.into_iter().chain(terminal).chain(page));
     let title = format!("{}: {a} (A) against {b} (B)", escaped_line(&record.factor));
     Document { title, banners: goals::banner(record).into_iter().collect(), sections, ..Document::default() }
 }
@@ -49,7 +49,7 @@ fn of_terminal(record: &ComparisonRecord) -> [Section; 4] {
 fn answer_of(record: &ComparisonRecord, tone: Tone) -> Vec<Block> {
     let answer::Answer { sentence, details } = answer::answer(record);
     let details = (!details.is_empty()).then(|| Block::quiet(details));
-    std::iter::once(Block::Paragraph(tone, sentence)).chain(details).collect()
+    std::iter::once(Block::Answer(tone, sentence)).chain(details).collect()
 }
 
 fn of_page(record: &ComparisonRecord) -> [Section; 6] {

@@ -1,10 +1,7 @@
 //! Tests of the document of a comparison: its answer, its figures and its notes.
-//! The records are made here.
+//! The records are those of `testkit`, with other figures.
 
-use results::{
-    Annotation, Checkpoints, ComparedBlock, ComparedMetric, ComparedPair, ComparedSide, Percentile,
-    UnjudgedMetric, UtcTime,
-};
+use results::{ComparedBlock, ComparedMetric, ComparedPair, Percentile, UnjudgedMetric};
 use stats::comparison::{Block, MergedPercentile, ScriptLatencies};
 
 use super::*;
@@ -15,14 +12,7 @@ fn comparison_csv(record: &ComparisonRecord) -> String {
 }
 
 /// A comparison whose pairs had blocks with these figures, tps and p99, on both sides; better, by tps.
-// Long because: a comparison has many fields.
 fn record(blocks: &[(Option<f64>, Option<f64>)]) -> ComparisonRecord {
-    let side = |label: &str| ComparedSide {
-        label: label.to_owned(),
-        server_version: "18.0".to_owned(),
-        goals: Vec::new(),
-        load: "select-only, 8 clients".to_owned(),
-    };
     let block = |is_candidate, (tps, p99_ns)| {
         ComparedBlock::new(is_candidate, &Block { tps, p99_ns, ..Block::default() })
     };
@@ -33,63 +23,19 @@ fn record(blocks: &[(Option<f64>, Option<f64>)]) -> ComparisonRecord {
         merged: Vec::new(),
     };
     let finding = |metric, pairs| MetricFinding {
-        metric,
-        script: None,
-        a: 1000.0,
-        b: 1042.0,
         pairs,
-        decision: ComparisonDecision::Better,
-        different: Some(true),
-        ratio: 1.042,
-        low: Some(1.029),
-        high: Some(1.056),
         no_difference_above: Some(0.06),
-        smallest_difference: Some(0.011),
-        smallest_difference_so_far: None,
-        pair_deviation: 0.03,
-        outlying: (0, 0),
-        order_effect: None,
-        carry_over: None,
+        ..testkit::records::finding(metric)
     };
     let with = |has: fn(&(Option<f64>, Option<f64>)) -> bool| blocks.iter().filter(|it| has(it)).count();
     ComparisonRecord {
-        annotation: Annotation::default(),
-        schema_version: results::COMPARISON_SCHEMA,
-        pgmeter_version: "0.0.0".to_owned(),
-        started_at: UtcTime::from_unix_millis(0),
-        hostname: "bench".to_owned(),
-        name: "compare".to_owned(),
-        factor: "protocol".to_owned(),
-        sides: [side("simple"), side("prepared")],
-        method: ComparisonMethod {
-            draws: DrawnAnew::Connections,
-            session_settings: Vec::new(),
-            block_s: 0.25,
-            warmup_s: 0.05,
-            blocks: 1,
-            pairs_planned: 100,
-            budget_s: 60.0,
-            tolerance: 0.02,
-            error_rate: 0.05,
-            error_rate_of_others: Some(0.05),
-            decisive: ComparedMetric::Tps,
-            scripts: Vec::new(),
-            seed: 1,
-            checkpoints: Checkpoints::NotNeeded,
-            setup_s: Some(0.05),
-        },
-        status: ComparisonStatus::Complete,
-        elapsed_s: 31.5,
-        difference_found_after_s: None,
         decision: ComparisonDecision::Better,
         findings: vec![
             finding(ComparedMetric::Tps, with(|(tps, _)| tps.is_some())),
             finding(ComparedMetric::P99, with(|(_, p99)| p99.is_some())),
         ],
-        unjudged: Vec::new(),
-        noise_floor: Vec::new(),
-        notes: Vec::new(),
         pairs: blocks.iter().map(pair).collect(),
+        ..testkit::records::comparison("protocol", ["simple", "prepared"])
     }
 }
 
@@ -392,7 +338,7 @@ fn each_pair_is_one_point_and_the_estimate_with_its_interval_goes_through_them()
 fn the_page_begins_with_a_short_answer_and_the_forest_plot() {
     let document = comparison(&changed(4.2, 2.9, 5.6, Some(true)));
     let first = document.sections.iter().find(|it| it.audience == Audience::Documents).expect("one");
-    let crate::document::Block::Paragraph(Tone::Good, answer) = &first.blocks[0] else {
+    let crate::document::Block::Answer(Tone::Good, answer) = &first.blocks[0] else {
         panic!("{:?}", first.blocks[0])
     };
     assert!(answer.split_whitespace().count() <= 20, "{answer}");

@@ -2,10 +2,10 @@
 //! Used by all writers, so that a table has the same figures in each format.
 
 use super::{Cell, Column, Content, Table};
-use crate::figures::{TIE, Unit, count, decimals_of_rates, decimals_of_table, percent};
+use crate::figures::{TIE, Unit, count, decimals_of_rates, decimals_of_table, known_to, percent};
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
-use crate::table::points_under_points;
+use crate::table::points_aligned;
 
 /// Digits after the point of latencies, at most.
 const DECIMALS_MAX: usize = 3;
@@ -101,7 +101,14 @@ fn column_text(cells: &[&Cell], format: Option<LatencyFormat>) -> Vec<String> {
             Content::Text(_) | Content::Code(_) | Content::Nothing => None,
         })
         .collect();
-    let figures = quantity.map_or_else(Vec::new, |quantity| figures(quantity, &values, format));
+    let shares: Vec<Option<f64>> = cells
+        .iter()
+        .map(|cell| match cell.content {
+            Content::Figure { plus_minus, .. } => plus_minus,
+            Content::MeanAndDeviation { .. } | Content::Text(_) | Content::Code(_) | Content::Nothing => None,
+        })
+        .collect();
+    let figures = quantity.map_or_else(Vec::new, |quantity| figures(quantity, &values, &shares, format));
     let deviations: Vec<Option<f64>> = cells
         .iter()
         .map(|cell| match cell.content {
@@ -111,17 +118,11 @@ fn column_text(cells: &[&Cell], format: Option<LatencyFormat>) -> Vec<String> {
         .collect();
     let has_deviations = deviations.iter().any(Option::is_some);
     let deviations = if has_deviations {
-        figures_of_latency(&deviations, format)
+        figures_of_latency(&deviations, &[], format)
     } else {
         vec![String::new(); cells.len()]
     };
-    let intervals: Vec<String> = cells
-        .iter()
-        .map(|cell| match cell.content {
-            Content::Figure { plus_minus: Some(share), .. } => plus_minus(share),
-            _ => String::new(),
-        })
-        .collect();
+    let intervals: Vec<String> = shares.iter().map(|share| share.map_or(String::new(), plus_minus)).collect();
     let intervals_len = intervals.iter().map(|it| it.chars().count()).max().unwrap_or(0);
     let text = |(at, cell): (usize, &&Cell)| {
         let main = match &cell.content {
@@ -142,18 +143,39 @@ pub(crate) fn plus_minus(share: f64) -> String {
     if share < 1.0 { format!("±{TIE}{}", percent(share, 1.0)) } else { format!("±{TIE}100{TIE}% or more") }
 }
 
-fn figures_of_latency(values: &[Option<f64>], format: Option<LatencyFormat>) -> Vec<String> {
-    let Some(LatencyFormat { unit, decimals }) = format else { return vec![String::new(); values.len()] };
-    let in_unit: Vec<Option<f64>> = values.iter().map(|us| us.map(|us| unit.of(us))).collect();
-    points_under_points(&in_unit, decimals)
+/// Figures with their points under each other; the interval of each, a share of it, takes digits away.
+fn with_known_digits(values: &[Option<f64>], shares: &[Option<f64>], decimals: usize) -> Vec<String> {
+    let known = |(at, value): (usize, &Option<f64>)| {
+        let value = (*value)?;
+        let Some(share) = shares.get(at).copied().flatten() else { return Some((value, decimals)) };
+        let (value, known) = known_to(value, share);
+        Some((value, known.min(decimals)))
+    };
+    points_aligned(values.iter().enumerate().map(known))
 }
 
-fn figures(quantity: Quantity, values: &[Option<f64>], format: Option<LatencyFormat>) -> Vec<String> {
+fn figures_of_latency(
+    values: &[Option<f64>],
+    shares: &[Option<f64>],
+    format: Option<LatencyFormat>,
+) -> Vec<String> {
+    let Some(LatencyFormat { unit, decimals }) = format else { return vec![String::new(); values.len()] };
+    let in_unit: Vec<Option<f64>> = values.iter().map(|us| us.map(|us| unit.of(us))).collect();
+    with_known_digits(&in_unit, shares, decimals)
+}
+
+fn figures(
+    quantity: Quantity,
+    values: &[Option<f64>],
+    shares: &[Option<f64>],
+    format: Option<LatencyFormat>,
+) -> Vec<String> {
     match quantity {
-        Quantity::Microseconds => figures_of_latency(values, format),
+        Quantity::Microseconds => figures_of_latency(values, shares, format),
         Quantity::PerSecond => {
             let positive = values.iter().flatten().copied().filter(|value| *value > 0.0);
-            points_under_points(values, decimals_of_rates(positive.fold(f64::INFINITY, f64::min)))
+            let decimals = decimals_of_rates(positive.fold(f64::INFINITY, f64::min));
+            with_known_digits(values, shares, decimals)
         }
         Quantity::Count => {
             let shown = |value: f64| if is_count(value) { whole(value) } else { quantity.shown(value) };

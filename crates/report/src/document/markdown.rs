@@ -37,13 +37,9 @@ fn block(block: &Block) -> String {
             let parts = [strong, escaped(text)];
             parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ") + "\n\n"
         }
-        Block::Headline { figure, unit, below, beside } => {
-            let first = format!("**{} {unit}** {}", escaped(figure), escaped(below));
-            format!("{}\n\n{}", first.trim_end(), facts(beside))
-        }
         Block::Answer(_, text) => format!("**{}**\n\n", escaped(text)),
         Block::Figures(figures, beneath) => {
-            let fact = |it: &KeyFigure| Fact::new(it.label, format!("{} {}", it.value, it.note).trim_end());
+            let fact = |it: &KeyFigure| Fact::new(&it.label, format!("{} {}", it.value, it.note).trim_end());
             facts(&figures.iter().map(fact).collect::<Vec<_>>()) + &format!("{}\n\n", escaped(beneath))
         }
         Block::Facts(list) => facts(list),

@@ -74,13 +74,6 @@ pub(crate) enum Block {
     Paragraph(Tone, String),
     /// A sentence that stands out, before others of the same subject: `The server was the limit.`, then the evidence.
     Banner(Tone, String, String),
-    /// A figure in large type with its unit, a line below it, and further figures beside it.
-    Headline {
-        figure: String,
-        unit: &'static str,
-        below: String,
-        beside: Vec<Fact>,
-    },
     /// The answer of the report in one short sentence.
     Answer(Tone, String),
     /// The first figures, each of the size that its precision allows, and a line beneath them.
@@ -146,7 +139,7 @@ pub(crate) enum Tone {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyFigure {
     /// Such as `p99`.
-    pub(crate) label: &'static str,
+    pub(crate) label: String,
     pub(crate) value: String,
     /// A less prominent line below it: its interval. May be empty.
     pub(crate) note: String,

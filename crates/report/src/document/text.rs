@@ -64,13 +64,9 @@ fn block(block: &Block, style: &TextStyle) -> String {
         Block::Banner(tone, strong, text) => {
             paragraph(*tone, &[strong.as_str(), text.as_str()].join(" "), INDENT, style)
         }
-        Block::Headline { figure, unit, below, beside } => {
-            let first = format!("{figure} {unit} {below}");
-            paragraph(Tone::Strong, first.trim_end(), INDENT, style) + &facts(beside, style)
-        }
         Block::Answer(tone, text) => paragraph(*tone, text, INDENT, style),
         Block::Figures(figures, beneath) => {
-            let fact = |it: &KeyFigure| Fact::new(it.label, format!("{} {}", it.value, it.note).trim_end());
+            let fact = |it: &KeyFigure| Fact::new(&it.label, format!("{} {}", it.value, it.note).trim_end());
             facts(&figures.iter().map(fact).collect::<Vec<_>>(), style)
                 + &paragraph(Tone::Quiet, beneath, INDENT, style)
         }

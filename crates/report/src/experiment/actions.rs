@@ -7,7 +7,7 @@ use super::overview::Overview;
 use super::repeats::{Known, Repeated, figure};
 use super::{Metric, Quantity};
 use crate::document::{Block, Cell, Column, Table, Tone};
-use crate::figures::{asked_seconds, latency, plus_minus};
+use crate::figures::{asked_seconds, half_width, latency, latency_known_to, plus_minus};
 use crate::prose::{cut, escaped_line};
 use crate::run::{ActionEffect, action_detail, action_outcome};
 
@@ -69,13 +69,13 @@ fn of_cell(overview: &Overview, cell: usize) -> Vec<Vec<Cell>> {
 
 /// A time in its own unit: actions of one experiment may take milliseconds or minutes.
 fn time(figure: Option<&Repeated>) -> Cell {
-    let interval = |figure: &Repeated| {
-        let (low, high) = figure.interval.filter(|_| figure.mean > 0.0)?;
-        plus_minus(figure.mean, low, high)
+    let Some(figure) = figure else { return Cell::default() };
+    let Some((low, high)) = figure.interval.filter(|_| figure.mean > 0.0) else {
+        return Cell::text(latency(figure.mean));
     };
-    figure.map_or_else(Cell::default, |figure| {
-        Cell::text(latency(figure.mean)).with_note(interval(figure).unwrap_or_default())
-    })
+    let share = half_width(figure.mean, low, high) / figure.mean;
+    let note = plus_minus(figure.mean, low, high).unwrap_or_default();
+    Cell::text(latency_known_to(figure.mean, share)).with_note(note)
 }
 
 /// The outcome, if all trials have the same; otherwise each with its number.

@@ -31,11 +31,12 @@ const LABEL_LEN_MAX: usize = 48;
 /// The whole report.
 pub fn document(overview: &Overview) -> Document {
     let sections = [
-        Section::new("answer", "", "", Audience::All, answer(overview)),
+        Section::new("answer-brief", "", "", Audience::Terminal, answer_in_brief(overview)),
+        Section::new("answer", "", "", Audience::Documents, answer(overview)),
         Section::new("faults", "", "", Audience::Page, outages::multiples(overview)),
         Section::annotation(&overview.annotation),
         Section::new("summary", "", "", Audience::Terminal, standing(overview)),
-        Section::new("top", "", "", Audience::Documents, headline(overview)),
+        Section::new("top", "", "", Audience::Documents, below_answer(overview)),
         Section::new("results", "Results", "Results", Audience::All, results(overview)),
         Section::new("warnings", "Warnings", "Warnings", Audience::Documents, warnings(overview)),
         Section::new("lost", "Trials without figures", "", Audience::Documents, lost(overview, usize::MAX)),
@@ -92,39 +93,79 @@ fn quiet(sentences: impl IntoIterator<Item = String>) -> Option<Block> {
 }
 
 fn standing(overview: &Overview) -> Vec<Block> {
-    let is_incomplete = overview.trials.iter().any(|trial| trial.standing != Standing::Complete);
-    let tone = if is_incomplete { Tone::Caution } else { Tone::Plain };
-    vec![Block::Paragraph(tone, format!("{}.", overview.standing()))]
+    vec![Block::Paragraph(standing_tone(overview), format!("{}.", overview.standing()))]
 }
 
-fn headline(overview: &Overview) -> Vec<Block> {
-    let mut blocks = standing(overview);
-    blocks.extend(best(overview).map(|sentence| Block::Paragraph(Tone::Strong, sentence)));
-    blocks
+fn standing_tone(overview: &Overview) -> Tone {
+    let is_incomplete = overview.trials.iter().any(|trial| trial.standing != Standing::Complete);
+    if is_incomplete { Tone::Caution } else { Tone::Plain }
+}
+
+/// `2026-11-21`
+fn day(overview: &Overview) -> &str {
+    overview.started_at.get(..10).unwrap_or_default()
+}
+
+/// The best cell, if that is not the answer, and how many trials there are.
+fn below_answer(overview: &Overview) -> Vec<Block> {
+    let (_, answer) = sentence(overview);
+    let best = best(overview).filter(|best| *best != answer);
+    let best = best.map(|sentence| Block::Paragraph(Tone::Strong, sentence));
+    let standing = format!("{}. Started {}.", overview.standing(), day(overview));
+    best.into_iter().chain([Block::Paragraph(standing_tone(overview), standing)]).collect()
 }
 
 /// Where rates have goals, the answer is the highest that met them, and each goal is below.
 fn banners(overview: &Overview) -> Vec<Banner> {
-    let of_goals = goals::highest_rate(overview).or_else(|| goals::banner(overview));
+    let highest = goals::highest_rate(overview).map(Banner::for_terminal);
+    let of_goals = highest.or_else(|| goals::banner(overview));
     query_sets::banners(overview).into_iter().chain(of_goals).collect()
 }
 
 /// The times without a write, if connections were lost; otherwise the largest effect in one sentence, and the effects on the
 /// main figure as a picture.
-fn answer(overview: &Overview) -> Vec<Block> {
+fn answer_in_brief(overview: &Overview) -> Vec<Block> {
     if let Some(outages) = outages::answer(overview) {
         return vec![Block::Paragraph(Tone::Strong, outages)];
     }
     let Some(main) = overview.effects.first() else { return Vec::new() };
-    let curve = load_curve::chart(overview).map(Block::chart);
     let sentence = Block::Paragraph(Tone::Strong, wording::effects_answer(overview, main));
-    let forest = effect_forest::forest(overview, main).map(Block::forest);
+    std::iter::once(sentence).chain(pictures(overview)).collect()
+}
+
+/// The first screen of pages: a short sentence, and a picture or figures of it.
+fn answer(overview: &Overview) -> Vec<Block> {
+    let (tone, text) = sentence(overview);
+    let figures = outages::figures(overview);
+    let pictures = if figures.is_some() { Vec::new() } else { pictures(overview) };
+    std::iter::once(Block::Answer(tone, text)).chain(figures).chain(pictures).collect()
+}
+
+/// The answer of pages, the first of these that is known: the time without a write, the highest rate that met the goals,
+/// the largest effect, the best cell, the number of trials.
+fn sentence(overview: &Overview) -> (Tone, String) {
+    if let Some(outages) = outages::longest(overview) {
+        return (Tone::Strong, outages);
+    }
+    if let Some(Banner { tone, text, .. }) = goals::highest_rate(overview) {
+        return (tone, text);
+    }
+    let effects = overview.effects.first();
+    let effects = effects.map(|main| wording::effects_answer(overview, main));
+    let known = effects.or_else(|| best(overview));
+    (Tone::Strong, known.unwrap_or_else(|| format!("{}.", overview.standing())))
+}
+
+/// Throughput against latency where the load varies, and the effects on the main figure.
+fn pictures(overview: &Overview) -> Vec<Block> {
+    let curve = load_curve::chart(overview).map(Block::chart);
+    let main = overview.effects.first();
+    let forest = main.and_then(|main| effect_forest::forest(overview, main)).map(Block::forest);
     // A ratio between rates is what the user asked for: the curve comes first.
-    let pictures = match goals::highest_rate(overview).is_some() {
-        true => curve.into_iter().chain(forest),
-        false => forest.into_iter().chain(curve),
-    };
-    std::iter::once(sentence).chain(pictures).collect()
+    match goals::highest_rate(overview).is_some() {
+        true => curve.into_iter().chain(forest).collect(),
+        false => forest.into_iter().chain(curve).collect(),
+    }
 }
 
 /// The effects on the other figures, those that depend on another factor, and the interactions.
@@ -187,12 +228,9 @@ fn best(overview: &Overview) -> Option<String> {
 }
 
 fn about(overview: &Overview) -> Vec<Block> {
-    let date = overview.started_at.get(..10).unwrap_or_default();
-    let mut facts =
-        vec![Fact::new("experiment", format!("{} ({}), {date}", overview.name, overview.profile))];
-    facts.extend(overview.source.as_ref().map(|source| Fact::new("source", source)));
+    let source = overview.source.as_ref().map(|source| Block::Facts(vec![Fact::new("source", source)]));
     let description = overview.description.iter().map(|text| Block::Paragraph(Tone::Plain, text.clone()));
-    std::iter::once(Block::Facts(facts)).chain(description).collect()
+    source.into_iter().chain(description).collect()
 }
 
 fn warnings(overview: &Overview) -> Vec<Block> {

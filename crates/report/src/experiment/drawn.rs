@@ -15,6 +15,9 @@ use crate::wording::wait_name;
 /// Wait events with a colour of their own; the others are summed.
 const WAITS_DRAWN_MAX: usize = 10;
 
+/// Parts of the sizes.
+const SIZED: [&str; 2] = ["tables", "indexes"];
+
 /// Wait events behind a bar.
 const WAITS_SHOWN_MAX: usize = 3;
 
@@ -28,12 +31,12 @@ pub(super) fn charts(overview: &Overview) -> Vec<Block> {
         None => bars(overview, chart, panel),
     });
     let ratios = query_sets::ratio_charts(overview);
-    let charts: Vec<Chart> = stacks.chain(panels).chain(curves(overview)).chain(sizes(overview)).collect();
+    let charts = stacks.chain(panels).chain(curves(overview)).map(Block::chart);
+    let charts: Vec<Block> = charts.chain(sizes(overview)).collect();
     if charts.is_empty() && ratios.is_empty() {
         return vec![Block::Paragraph(Tone::Plain, "There are no figures to draw.".to_owned())];
     }
     let marks = overview.marks_told().map(Block::quiet);
-    let charts = charts.into_iter().map(Block::chart);
     marks.into_iter().chain(charts).chain(ratios).collect()
 }
 
@@ -155,30 +158,35 @@ fn curves(overview: &Overview) -> Option<Chart> {
     (!overview.curves.is_empty()).then(chart)
 }
 
-/// The sizes of tables and indexes at the end of the cells' trials.
-fn sizes(overview: &Overview) -> Option<Chart> {
-    const PARTS: [&str; 2] = ["tables", "indexes"];
+/// `tables 1907 MB, indexes 954 MB`
+fn shown_sizes(sizes: [f64; 2]) -> String {
+    let shown = SIZED.iter().zip(sizes).map(|(name, size)| format!("{name} {}", Quantity::Bytes.shown(size)));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// The sizes of tables and indexes at the end of the cells' trials; a sentence if all have the same.
+fn sizes(overview: &Overview) -> Option<Block> {
+    let mut all = overview.cells.iter().filter_map(ExperimentCell::sizes).map(shown_sizes);
+    let first = all.next()?;
+    if all.all(|other| other == first) {
+        return Some(Block::quiet(format!("Sizes at the end, the same in all combinations: {first}.")));
+    }
     let group = |(number, cell): (usize, &ExperimentCell)| {
         let sizes = cell.sizes()?;
-        let shown =
-            PARTS.iter().zip(sizes).map(|(name, size)| format!("{name} {}", Quantity::Bytes.shown(size)));
-        let shown = shown.collect::<Vec<_>>().join(", ");
+        let shown = shown_sizes(sizes);
         let parts = sizes.iter().enumerate().map(|(part, size)| (*size, Colour::Run(part))).collect();
         let bar = Bar { parts, shown, ..Bar::default() };
         Some(BarGroup { name: escaped_line(&overview.label(number)), bars: vec![bar] })
     };
     let groups: Vec<BarGroup> = overview.cells.iter().enumerate().filter_map(group).collect();
-    if groups.is_empty() {
-        return None;
-    }
-    let legend = PARTS.iter().enumerate().map(|(part, name)| ((*name).to_owned(), Colour::Run(part)));
+    let legend = SIZED.iter().enumerate().map(|(part, name)| ((*name).to_owned(), Colour::Run(part)));
     let plot = Plot::Bars { axis: Axis::new("size", Quantity::Bytes), groups, legend: legend.collect() };
     let caption = if overview.has_steps() {
         "all user tables and their indexes after the last step, mean of the repeats"
     } else {
         "tables that the run used, and their indexes, at its end, mean of the repeats"
     };
-    Some(Chart::new("Sizes of tables and indexes", caption, plot))
+    Some(Block::chart(Chart::new("Sizes of tables and indexes", caption, plot)))
 }
 
 /// The activity of the backends of each cell, as shares.

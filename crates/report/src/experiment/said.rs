@@ -6,7 +6,7 @@ use super::overview::{Base, Overview};
 use super::repeats::{Ratio, Repeated, Subtraction};
 use super::steps::StepFigures;
 use super::{Marks, Metric, Quantity};
-use crate::figures::{TIE, counted, percent, plus_minus};
+use crate::figures::{TIE, counted, half_width, percent, plus_minus};
 use crate::prose::enumerate;
 use crate::ratios;
 use crate::wording::wait_name;
@@ -331,7 +331,8 @@ impl Overview {
 /// A figure with its unit and how sure it is, in one cell: `1,234 ± 1.2 %`; a dash if there is none.
 pub(crate) fn with_interval(figure: Option<&Repeated>, quantity: Quantity) -> String {
     let Some(figure) = figure else { return "—".to_owned() };
-    let shown = quantity.shown(figure.mean);
+    let half = figure.interval.map(|(low, high)| half_width(figure.mean, low, high) / figure.mean);
+    let shown = quantity.shown_known_to(figure.mean, half.filter(|half| half.is_finite()).unwrap_or(0.0));
     match interval(figure) {
         sure if sure.is_empty() => shown,
         sure => format!("{shown} {sure}"),

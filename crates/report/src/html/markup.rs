@@ -34,6 +34,18 @@ impl Markup {
         });
     }
 
+    /// Text whose long names may be broken behind an underscore, and nowhere else.
+    pub(crate) fn names(&mut self, text: &str) {
+        const LONG: usize = 14;
+        let is_long = |word: &str| word.chars().count() > LONG;
+        for part in text.split_inclusive('_') {
+            self.text(part);
+            if part.ends_with('_') && text.split(' ').any(is_long) {
+                self.raw("<wbr>");
+            }
+        }
+    }
+
     /// An element with something in it.
     pub(crate) fn element(
         &mut self,

@@ -15,6 +15,9 @@ use markup::Markup;
 /// A table with more columns scrolls by itself, so that the page does not.
 const COLUMNS_MAX: usize = 16;
 
+/// A table with so few columns is not as wide as the page, so that its rows can be read across.
+const SHORT_COLUMNS_MAX: usize = 3;
+
 /// The page; ends with a line end.
 pub fn html(document: &Document) -> String {
     let Document { banners, title, subtitle, sections } = document;
@@ -133,7 +136,6 @@ impl Body<'_> {
                 self.page.leaf("p", &[("class", class.trim_end())], text);
             }
             Block::Figures(figures, beneath) => key_figures(self.page, figures, beneath),
-            Block::Headline { figure, unit, below, beside } => self.headline(figure, unit, below, beside),
             Block::Facts(list) => facts(self.page, list, "facts"),
             Block::Table(it) if it.columns.len() > COLUMNS_MAX => {
                 self.page.element("div", &[("class", "sideways"), ("tabindex", "0")], |page| table(page, it));
@@ -188,19 +190,6 @@ impl Body<'_> {
         self.page.made_safe(&crate::chart::markup(chart, self.charts));
         self.charts += 1;
     }
-
-    fn headline(&mut self, figure: &str, unit: &str, below: &str, beside: &[Fact]) {
-        self.page.element("div", &[("class", "figures")], |page| {
-            page.element("div", &[("class", "hero")], |page| {
-                page.element("p", &[("class", "number")], |page| {
-                    page.leaf("strong", &[], figure);
-                    page.leaf("span", &[("class", "unit")], &format!(" {unit}"));
-                });
-                page.leaf("p", &[("class", "how")], below);
-            });
-            facts(page, beside, "quantiles");
-        });
-    }
 }
 
 /// Characters of a line that stands on the page without being unfolded.
@@ -240,12 +229,12 @@ fn warnings_in_short(page: &mut Markup, warnings: &[String]) {
     let first = warnings.first().map_or("", |warning| first_sentence(warning).0);
     if warnings.len() > 1 {
         page.leaf("strong", &[], &format!("{} warnings", warnings.len()));
-        page.text(", first of all: ");
     } else {
         page.leaf("strong", &[], "Warning");
-        page.text(": ");
     }
-    page.text(first);
+    let before = if warnings.len() > 1 { ", first of all: " } else { ": " };
+    // The list below says it again.
+    page.leaf("span", &[("class", "folded-only")], &format!("{before}{first}"));
 }
 
 fn key_figures(page: &mut Markup, figures: &[KeyFigure], beneath: &str) {
@@ -313,7 +302,8 @@ fn table(page: &mut Markup, table: &Table) {
         return;
     }
     let text = table_text(table, latency_format(table));
-    page.element("table", &[], |page| {
+    let is_short = table.columns.len() <= SHORT_COLUMNS_MAX;
+    page.element("table", if is_short { &[("class", "short")] } else { &[] }, |page| {
         page.element("thead", &[], |page| {
             let has_groups = table.columns.iter().any(|column| !column.group.is_empty());
             if has_groups {
@@ -366,6 +356,7 @@ fn cell(page: &mut Markup, is_first: bool, title: &str, column: &Column, cell: &
         match (&cell.content, &cell.link) {
             (Content::Code(_), _) => page.leaf("code", &[], shown),
             (_, Some(id)) => page.leaf("a", &[("href", &format!("#{id}"))], shown),
+            (Content::Text(_), None) if !is_first => page.names(shown),
             (_, None) => page.text(shown),
         }
         if !cell.note.is_empty() {

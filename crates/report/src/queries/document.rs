@@ -6,11 +6,11 @@ use results::{Annotation, QuerySetPlan};
 use super::QueryRun;
 use super::comparison::{Compared, ComparedSet, version};
 use super::figures::Durations;
-use super::{charts, classes, plans, regressions, said, tables};
+use super::{answer, charts, classes, plans, regressions, said, tables};
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents,
 };
-use crate::figures::{TIE, asked_latency, counted, measured_seconds};
+use crate::figures::{TIE, asked_latency, counted};
 use crate::prose::{enumerate, escaped_line};
 use crate::run::{Setting, of_servers};
 
@@ -25,14 +25,29 @@ pub fn queries_document(runs: &[QueryRun<'_>]) -> Document {
     let rows = few.as_ref().unwrap_or(&compared);
     let wrong = said::wrong_answers(&compared);
     let notices = said::notices(&compared).into_iter().map(|text| Banner::new(Tone::Plain, text));
-    let regression = compared.regressions.as_ref().map(regressions::answer);
+    let regression = compared.regressions.as_ref().map(|it| regressions::answer(it).for_terminal());
     let banners =
         notices.chain(regression).chain(wrong.iter().map(|text| Banner::new(Tone::Bad, text))).collect();
     // Those are above everything else.
     let warnings = said::warnings(&compared).split_off(wrong.len());
+    let mut charts = charts::charts(&compared);
+    // The first chart, with those that are alternatives to it.
+    let is_alternative = |block: &Block| {
+        let Block::Chart(chart) = block else { return false };
+        chart.choice.is_some_and(|choice| !choice.is_first)
+    };
+    let is_picture = matches!(charts.first(), Some(Block::Chart(_) | Block::Forest(_)));
+    let alternatives = charts.iter().skip(1).take_while(|block| is_alternative(block)).count();
+    let picture: Vec<Block> = charts.drain(..if is_picture { 1 + alternatives } else { 0 }).collect();
     let sections = [
-        Section::new("top-brief", "", "", Audience::Terminal, top(&compared, TITLE_LEN_MAX)),
-        Section::new("top", "", "", Audience::Documents, top(&compared, TITLE_LEN_MAX_WRAPPED)),
+        Section::new("top-brief", "", "", Audience::Terminal, top(&compared, None, TITLE_LEN_MAX)),
+        Section::new(
+            "top",
+            "",
+            "",
+            Audience::Documents,
+            top(&compared, Some(picture), TITLE_LEN_MAX_WRAPPED),
+        ),
         annotation(&compared),
         Section::new("warnings", "Warnings", "Warnings", Audience::All, list(Tone::Caution, warnings)),
         Section::new(
@@ -43,7 +58,7 @@ pub fn queries_document(runs: &[QueryRun<'_>]) -> Document {
             regressions::section(&compared),
         ),
         Section::new("about", "About these queries", "", Audience::All, about(&compared)),
-        Section::new("charts", "Charts", "Charts", Audience::Page, charts::charts(&compared)),
+        Section::new("charts", "Charts", "Charts", Audience::Page, charts),
         Section::new("queries-brief", "Queries", "", Audience::Terminal, queries_in_brief(&compared, rows)),
         Section::new("queries", "Queries", "Queries", Audience::Documents, queries(&compared, rows)),
         Section::new("slower", "Plans of slower queries", "", Audience::Terminal, plans::summaries(rows)),
@@ -119,49 +134,21 @@ fn basis(compared: &Compared<'_>) -> &'static str {
     if compared.is_warm { "means of the later executions" } else { "of the first execution of each" }
 }
 
-fn top(compared: &Compared<'_>, title_len_max: usize) -> Vec<Block> {
-    match compared.sets.as_slice() {
-        [] => Vec::new(),
-        [only] => vec![headline(compared, only)],
-        _ => vec![
-            Block::Table(tables::of_sets(compared, title_len_max)),
-            Block::quiet(ratios_in_words(compared)),
-        ],
-    }
-}
-
-fn headline(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Block {
-    let number = set.figures.pure_queries().count() - compared.left_out.len();
-    let total = set.total.map_or("—".to_owned(), said::duration);
-    let (figure, unit) = split_unit(&total);
-    let mut beside = Vec::new();
-    beside.extend(set.geometric_mean.map(|mean| Fact::new("geometric mean", said::duration(mean))));
-    beside.extend(said::answers(set).map(|answers| Fact::new("answers", answers)));
-    beside.extend(rates(set));
-    let queries = counted(number as u64, "query", "queries");
-    let below = format!("total of {queries}, {}", basis(compared));
-    Block::Headline { figure, unit, below, beside }
-}
-
-/// `12.3` and `s`.
-fn split_unit(shown: &str) -> (String, &'static str) {
-    let units = ["µs", "ms", "s"];
-    let unit = shown
-        .rsplit_once(TIE)
-        .and_then(|(figure, unit)| Some((figure.to_owned(), *units.iter().find(|known| **known == unit)?)));
-    unit.unwrap_or_else(|| (shown.to_owned(), ""))
-}
-
-fn rates(set: &ComparedSet<'_>) -> Vec<Fact> {
-    let figures = &set.figures;
-    let time = |label: &str, us: Option<f64>| us.map(|us| Fact::new(label, measured_seconds(us / 1e6)));
-    let elapsed = time("elapsed", figures.elapsed_us);
-    let executing = time("executing queries", figures.executing_us);
-    let rate = |label: &str, figure: Option<_>| figure.map(|figure| Fact::new(label, said::rate(figure)));
-    let per_hour = rate("queries per hour", figures.queries_per_hour);
-    let power = rate("power", figures.power);
-    let throughput = rate("throughput (queries per hour × scale)", figures.throughput);
-    elapsed.into_iter().chain(executing).chain(per_hour).chain(power).chain(throughput).collect()
+/// The answer, its picture on pages, and the first figures. On the terminal, the verdict on queries in turns is above all.
+fn top(compared: &Compared<'_>, of_page: Option<Vec<Block>>, title_len_max: usize) -> Vec<Block> {
+    let is_told_above = of_page.is_none() && compared.regressions.is_some();
+    let answer = answer::answer(compared).filter(|_| !is_told_above);
+    let picture = of_page.unwrap_or_default();
+    let figures: Vec<Block> = match compared.sets.as_slice() {
+        [] => return Vec::new(),
+        // The picture has a row for each query, and may be long.
+        [only] => std::iter::once(answer::figures(compared, only, basis(compared))).chain(picture).collect(),
+        _ => {
+            let table = Block::Table(tables::of_sets(compared, title_len_max));
+            picture.into_iter().chain([table, Block::quiet(ratios_in_words(compared))]).collect()
+        }
+    };
+    answer.into_iter().chain(figures).collect()
 }
 
 fn ratios_in_words(compared: &Compared<'_>) -> String {
@@ -303,7 +290,7 @@ fn of_plans(compared: &Compared<'_>) -> Vec<Block> {
 /// Of several sets, the tables of each set with its costs.
 fn details(compared: &Compared<'_>) -> Vec<Block> {
     let of_set = |set: &ComparedSet<'_>| {
-        let facts = rates(set);
+        let facts = said::rates(set);
         let mut blocks = if facts.is_empty() { Vec::new() } else { vec![Block::Facts(facts)] };
         blocks.push(Block::Table(tables::of_one(compared, set)));
         blocks.extend(costs(set));

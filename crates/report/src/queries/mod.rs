@@ -1,9 +1,10 @@
 //! Reports of query sets: one, or several side by side, such as versions of the server or settings. `figures` has those of
 //! one query set, `comparison` what several have in common; text, page, CSV and JSON all show these figures.
 //!
-//! In reading order: `figures`, `comparison`, `document` with `charts` and `plans`; `said` has the sentences, `tree` reads
+//! In reading order: `figures`, `comparison`, `document` with `answer`, `charts` and `plans`; `said` has the sentences, `tree` reads
 //! plans, `plan_difference` compares them, `fields` and `rows` are for programs.
 
+mod answer;
 mod charts;
 mod classes;
 mod comparison;

@@ -10,6 +10,9 @@ use crate::document::{Banner, Block, Cell, Column, Table, Tone};
 use crate::figures::{TIE, as_asked, counted};
 use crate::values::{Fields, fields};
 
+/// Slower queries that the short sentence names.
+const NAMED_IN_SHORT: usize = 3;
+
 /// `3 %`.
 fn limit(regressions: &Regressions) -> String {
     format!("{}{TIE}%", as_asked((regressions.limit * 1e6).round() / 1e4))
@@ -26,27 +29,44 @@ pub(crate) fn verdict_name(verdict: RegressionVerdict) -> &'static str {
 
 /// `3 queries of 22 are slower on B by more than 3 %: q3, q5 and q9. 1 is undecided.`
 pub(super) fn answer(regressions: &Regressions) -> Banner {
-    let slower = regressions.names(RegressionVerdict::Slower);
     let undecided = regressions.names(RegressionVerdict::Undecided);
-    let limit = limit(regressions);
-    let of = counted(regressions.queries.len() as u64, "query", "queries");
-    let mut text = match slower.len() {
-        0 => format!("No query is found slower on B by more than {limit}."),
-        1 => format!("1 of {of} is slower on B by more than {limit}: {}.", said::named(&slower)),
-        several => {
-            format!("{several} of {of} are slower on B by more than {limit}: {}.", said::named(&slower))
-        }
-    };
+    let mut text = slower_queries(regressions, usize::MAX) + ".";
     match undecided.as_slice() {
         [] => {}
         undecided => text += &format!(" Undecided: {}.", said::named(undecided)),
     }
-    let tone = match (slower.is_empty(), undecided.is_empty()) {
-        (false, _) => Tone::Bad,
-        (true, false) => Tone::Caution,
-        (true, true) => Tone::Good,
-    };
-    Banner::new(tone, text)
+    Banner::new(tone(regressions), text)
+}
+
+/// The same in one short sentence.
+pub(super) fn in_short(regressions: &Regressions) -> String {
+    let slower = slower_queries(regressions, NAMED_IN_SHORT);
+    match regressions.names(RegressionVerdict::Undecided).len() {
+        0 => format!("{slower}."),
+        undecided => format!("{slower}; {undecided} undecided."),
+    }
+}
+
+/// With so many names at most.
+fn slower_queries(regressions: &Regressions, named_max: usize) -> String {
+    let slower = regressions.names(RegressionVerdict::Slower);
+    let limit = limit(regressions);
+    let of = counted(regressions.queries.len() as u64, "query", "queries");
+    let named = if slower.len() > named_max { String::new() } else { format!(": {}", said::named(&slower)) };
+    match slower.len() {
+        0 => format!("No query is found slower on B by more than {limit}"),
+        1 => format!("1 of {of} is slower on B by more than {limit}{named}"),
+        several => format!("{several} of {of} are slower on B by more than {limit}{named}"),
+    }
+}
+
+pub(super) fn tone(regressions: &Regressions) -> Tone {
+    let has = |verdict| !regressions.names(verdict).is_empty();
+    match (has(RegressionVerdict::Slower), has(RegressionVerdict::Undecided)) {
+        (true, _) => Tone::Bad,
+        (false, true) => Tone::Caution,
+        (false, false) => Tone::Good,
+    }
 }
 
 /// The sentence of one query.

@@ -7,7 +7,8 @@ use results::{AnswerCheck, QuerySetPlan, Status};
 
 use super::comparison::{Certainty, Compared, ComparedSet, QueryRatio};
 use super::figures::{Figure, QueryFigures};
-use crate::figures::{TIE, asked_latency, count, counted, latency};
+use crate::document::Fact;
+use crate::figures::{TIE, asked_latency, count, counted, latency, measured_seconds};
 use crate::metrics::Quantity;
 use crate::prose::{enumerate, escaped_line, sentence};
 use crate::ratios;
@@ -40,6 +41,19 @@ pub(super) fn duration(figure: Figure) -> String {
 pub(super) fn rate(figure: Figure) -> String {
     let shown = Quantity::PerSecond.shown(figure.value);
     if figure.is_bound { format!("<{TIE}{shown}") } else { shown }
+}
+
+/// Times and rates of a whole set, as far as they are known.
+pub(super) fn rates(set: &ComparedSet<'_>) -> Vec<Fact> {
+    let figures = &set.figures;
+    let time = |label: &str, us: Option<f64>| us.map(|us| Fact::new(label, measured_seconds(us / 1e6)));
+    let elapsed = time("elapsed", figures.elapsed_us);
+    let executing = time("executing queries", figures.executing_us);
+    let per_hour = |label: &str, figure: Option<_>| figure.map(|figure| Fact::new(label, rate(figure)));
+    let queries = per_hour("queries per hour", figures.queries_per_hour);
+    let power = per_hour("power", figures.power);
+    let throughput = per_hour("throughput (queries per hour × scale)", figures.throughput);
+    elapsed.into_iter().chain(executing).chain(queries).chain(power).chain(throughput).collect()
 }
 
 /// `×1.04`, `> 2.10`, `< 0.5`.

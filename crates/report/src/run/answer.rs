@@ -11,7 +11,7 @@ use crate::figures::{
     plus_minus, rate_known_to, share,
 };
 use crate::metrics::Metric;
-use crate::prose::{capitalised, escaped_line};
+use crate::prose::{capitalised, escaped_line, moment};
 use crate::wording;
 
 /// A throughput that is known better than this, as a share, stands out.
@@ -111,15 +111,15 @@ fn of_actions(impacts: &[ActionImpact]) -> Option<String> {
     Some(format!("the action at {at} left {during} of {normal} per second"))
 }
 
-/// `no write succeeded for 3.52 s; the former rate was back after 5.10 s`
+/// `no write succeeded for 3.52 s; recovered after 5.10 s`
 fn outage(outages: &Outages) -> Option<String> {
     let longest = outages.outages.iter().filter(|outage| outage.window.is_some());
     let length_s = |outage: &results::Outage| outage.window.as_ref().map_or(0.0, |window| window.length_s());
     let longest = longest.max_by(|one, other| length_s(one).total_cmp(&length_s(other)))?;
     let what = if outages.of_writes { "write" } else { "transaction" };
     let back = match longest.recovery_s() {
-        Some(recovery_s) => format!("the former rate was back after {}", measured_seconds(recovery_s)),
-        None => "the former rate did not come back".to_owned(),
+        Some(recovery_s) => format!("recovered after {}", measured_seconds(recovery_s)),
+        None => "it did not recover".to_owned(),
     };
     Some(format!("no {what} succeeded for {}; {back}", measured_seconds(length_s(longest))))
 }
@@ -141,7 +141,7 @@ fn verified(found: &Verification, outage: Option<String>) -> (Tone, String) {
 pub(super) fn figures(record: &Record) -> Block {
     let half = precision(record);
     let figure = |metric: Metric| {
-        let label = metric.row().short;
+        let label = metric.row().short.to_owned();
         let (value, note) = match metric {
             Metric::Tps => throughput(record, half),
             _ => (metric.shown(record)?, String::new()),
@@ -246,11 +246,7 @@ fn locked(record: &Record, impacts: &[ActionImpact]) -> Option<String> {
 fn load_sentence(record: &Record) -> String {
     let plan = &record.plan;
     let warmup = (plan.warmup_s > 0.0).then(|| format!(" after {} of warm-up", asked_seconds(plan.warmup_s)));
-    let started = record.started_at.to_string();
-    let started = match (started.get(..10), started.get(11..16)) {
-        (Some(day), Some(time)) => format!("{day} {time} UTC"),
-        _ => started,
-    };
+    let started = moment(record.started_at);
     let workers = || counted(plan.workers.into(), "worker", "workers");
     format!(
         "{} on {}, {} protocol, measured for {}{}. Started {started}.",

@@ -201,6 +201,8 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     };
     let names = vec![Block::List(Tone::Plain, compared.iter().map(name).collect())];
     let (answer, told) = answer_of_runs(&compared);
+    // The forest plot shows the same.
+    let told = if difference::forest(&compared).is_some() { Vec::new() } else { told };
     let picture = || difference::forest(&compared).map(Block::forest);
     let curve = || load_curve::chart(runs).map(Block::chart);
     let mut sections = vec![
@@ -253,7 +255,7 @@ fn answer_of_runs(compared: &[ComparedRun]) -> (Option<Block>, Vec<String>) {
     let mut sentences: Vec<(DifferenceVerdict, String)> = compared.iter().flat_map(sentences).collect();
     if let [_, _] = compared {
         let first = (!sentences.is_empty()).then(|| sentences.remove(0));
-        let first = first.map(|(verdict, sentence)| Block::Paragraph(tone(verdict), sentence));
+        let first = first.map(|(verdict, sentence)| Block::Answer(tone(verdict), sentence));
         return (first, sentences.into_iter().map(|(_, sentence)| sentence).collect());
     }
     let is_judged = |run: &&ComparedRun| {
@@ -275,7 +277,7 @@ fn answer_of_runs(compared: &[ComparedRun]) -> (Option<Block>, Vec<String>) {
             None => format!("No run has a higher throughput than {}, {} tps.", first.label, rate(first.tps)),
         }
     });
-    let best = best.map(|sentence| Block::Paragraph(Tone::Strong, sentence));
+    let best = best.map(|sentence| Block::Answer(Tone::Strong, sentence));
     (best, sentences.into_iter().map(|(_, sentence)| sentence).collect())
 }
 

@@ -209,8 +209,16 @@ pub struct RunLine {
     pub tps_low: Option<f64>,
     /// Upper bound of its 95 % interval.
     pub tps_high: Option<f64>,
-    /// 99th percentile of the response times.
+    /// Median of the response times.
+    pub p50_us: Option<f64>,
+    /// Their 90th percentile.
+    pub p90_us: Option<f64>,
+    /// Their 99th percentile.
     pub p99_us: Option<f64>,
+    /// Their 99.9th percentile.
+    pub p999_us: Option<f64>,
+    /// The longest.
+    pub max_us: Option<f64>,
     /// Failed transactions.
     pub failed: Option<i64>,
     /// The limit, with the name in the views.
@@ -306,7 +314,8 @@ SELECT run, runs.status, runs.reason, runs.started_at, scripts, runs.hostname, s
         FROM (SELECT sum(succeeded) / sum(end_s - start_s) AS tps
               FROM (SELECT succeeded, start_s, end_s, ntile(10) OVER (ORDER BY position) AS part
                     FROM intervals WHERE intervals.run = runs.run AND end_s - start_s >= 0.5)
-              GROUP BY part ORDER BY part))
+              GROUP BY part ORDER BY part)),
+       p50_us, p90_us, p999_us, max_us
 FROM (SELECT run_summary.*, plan, summary, runs.alive_at AS last_sign FROM run_summary JOIN runs USING (run)
       WHERE run IN (SELECT run FROM runs
                     WHERE CONDITIONS AND LISTED
@@ -401,7 +410,11 @@ fn run_line(row: &Row<'_>, gone: &[i64]) -> rusqlite::Result<RunLine> {
         tps: row.get(9)?,
         tps_low: row.get(10)?,
         tps_high: row.get(11)?,
+        p50_us: row.get(31)?,
+        p90_us: row.get(32)?,
         p99_us: row.get(12)?,
+        p999_us: row.get(33)?,
+        max_us: row.get(34)?,
         failed: row.get(13)?,
         limit: row.get(14)?,
         kept: row.get(15)?,

@@ -39,7 +39,9 @@ pub(super) fn shown(mut chart: Chart) -> Option<Shown> {
         return Some(Shown::Chart(Box::new(chart)));
     }
     let told: Vec<String> = series.iter().map(|series| sentence(series, y, top)).collect();
-    let caption = if chart.caption.is_empty() { String::new() } else { format!(" ({})", chart.caption) };
+    // A figure with a unit of its own says what the caption says.
+    let has_caption = !chart.caption.is_empty() && y.suffix.is_empty();
+    let caption = if has_caption { format!(" ({})", chart.caption) } else { String::new() };
     Some(Shown::Sentence(format!("{}{caption}: {}.", chart.title, told.join("; "))))
 }
 

@@ -2,8 +2,7 @@
 //! The statistics of a real comparison judge them.
 
 use results::{
-    Annotation, Checkpoints, ComparedBlock, ComparedMetric, ComparedPair, ComparedSide, ComparisonMethod,
-    ComparisonRecord, ComparisonStatus, DrawnAnew, MetricFinding, UtcTime,
+    ComparedBlock, ComparedMetric, ComparedPair, ComparisonMethod, ComparisonRecord, MetricFinding,
 };
 use stats::SplitMix64;
 use stats::comparison::{Block, Comparison, Pair, Purpose, Question, order};
@@ -107,46 +106,7 @@ fn record(shape: &Shape) -> ComparisonRecord {
 }
 
 fn with_pairs(shape: &Shape, pairs: Vec<ComparedPair>) -> ComparisonRecord {
-    let side = |label: &str| ComparedSide {
-        label: label.to_owned(),
-        server_version: "18.1".to_owned(),
-        load: "select-only, 8 clients, prepared".to_owned(),
-        goals: Vec::new(),
-    };
-    ComparisonRecord {
-        schema_version: results::COMPARISON_SCHEMA,
-        pgmeter_version: "0.1.0".to_owned(),
-        annotation: Annotation::default(),
-        started_at: UtcTime::from_unix_millis(1_795_262_581_250),
-        hostname: "bench1".to_owned(),
-        name: "compare".to_owned(),
-        factor: shape.factor.to_owned(),
-        sides: shape.sides.map(side),
-        method: ComparisonMethod {
-            draws: DrawnAnew::Connections,
-            session_settings: Vec::new(),
-            block_s: 0.25,
-            warmup_s: 0.05,
-            blocks: 1,
-            pairs_planned: shape.pairs,
-            budget_s: 60.0,
-            tolerance: 0.02,
-            error_rate: 0.05,
-            error_rate_of_others: Some(0.05),
-            decisive: ComparedMetric::Tps,
-            scripts: Vec::new(),
-            seed: 1,
-            checkpoints: Checkpoints::NotNeeded,
-            setup_s: Some(0.05),
-        },
-        status: ComparisonStatus::Complete,
-        elapsed_s: pairs.len() as f64 * 0.62,
-        difference_found_after_s: None,
-        decision: results::ComparisonDecision::Undecided,
-        findings: Vec::new(),
-        unjudged: Vec::new(),
-        noise_floor: Vec::new(),
-        notes: Vec::new(),
-        pairs,
-    }
+    let record = testkit::records::comparison(shape.factor, shape.sides);
+    let method = ComparisonMethod { pairs_planned: shape.pairs, ..record.method };
+    ComparisonRecord { method, elapsed_s: pairs.len() as f64 * 0.62, pairs, ..record }
 }

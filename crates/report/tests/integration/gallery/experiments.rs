@@ -106,10 +106,15 @@ pub fn two_cells() -> Overview {
     planned(TWO, |levels, noise| run(1, &levels["protocol"], 8, noise))
 }
 
+/// The run whose throughput over time six combinations have.
+pub fn curve_of_six() -> results::Record {
+    example::full(&Example { seconds: 60, tps: 100.0, ..Example::default() })
+}
+
 /// With the throughput over time of a run of each combination.
 pub fn six_cells() -> Overview {
     let mut overview = overview_by(FILE, stored());
-    let record = example::full(&Example { seconds: 60, tps: 100.0, ..Example::default() });
+    let record = curve_of_six();
     for curve in overview.curves() {
         overview.add_curve(curve, &record);
     }

@@ -4,9 +4,11 @@
 mod checks;
 mod comparisons;
 mod experiments;
+mod first_screens;
 mod index;
 mod look;
 mod runs;
+mod values;
 
 use pgmeter_report::{Format, Subject, TextStyle, formatted};
 use results::{EventLoopName, Record, StepsRecord};
@@ -22,40 +24,76 @@ pub struct Exhibit {
     pub about: &'static str,
     /// Makes the page.
     page: Box<dyn Fn() -> String>,
+    /// The same for programs.
+    json: Box<dyn Fn() -> String>,
+    /// The figures that its charts show, and that its JSON does not have as they are.
+    derived: Box<dyn Fn() -> Vec<f64>>,
 }
 
-fn page(subject: Subject<'_>) -> String {
+fn shown(subject: Subject<'_>, format: Format) -> String {
     let style = TextStyle { colour: false, width: 100 };
-    String::from_utf8(formatted(subject, Format::Html, &style).expect("there is memory")).expect("it is text")
+    String::from_utf8(formatted(subject, format, &style).expect("there is memory")).expect("it is text")
 }
 
-fn exhibit(name: &'static str, about: &'static str, page: impl Fn() -> String + 'static) -> Exhibit {
-    Exhibit { name, about, page: Box::new(page) }
+fn exhibit(
+    name: &'static str,
+    about: &'static str,
+    shown: impl Fn(Format) -> String + Clone + 'static,
+) -> Exhibit {
+    let for_programs = shown.clone();
+    Exhibit {
+        name,
+        about,
+        page: Box::new(move || shown(Format::Html)),
+        json: Box::new(move || for_programs(Format::Json)),
+        derived: Box::new(Vec::new),
+    }
+}
+
+fn of_records(
+    name: &'static str,
+    about: &'static str,
+    records: impl Fn() -> Vec<(String, Record)> + Clone + 'static,
+) -> Exhibit {
+    let of_figures = records.clone();
+    Exhibit {
+        derived: Box::new(move || values::of_runs(&of_figures())),
+        ..exhibit(name, about, move |format| shown(Subject::Runs(&records()), format))
+    }
 }
 
 /// The page of one run.
 fn run(name: &'static str, about: &'static str, record: fn() -> Record) -> Exhibit {
-    exhibit(name, about, move || page(Subject::Runs(&[("run 7".to_owned(), record())])))
+    of_records(name, about, move || vec![("run 7".to_owned(), record())])
 }
 
 fn comparison(name: &'static str, about: &'static str, record: fn() -> results::ComparisonRecord) -> Exhibit {
-    exhibit(name, about, move || page(Subject::Comparison(&record())))
+    Exhibit {
+        derived: Box::new(move || values::of_comparison(&record())),
+        ..exhibit(name, about, move |format| shown(Subject::Comparison(&record()), format))
+    }
 }
 
 fn experiment(
     name: &'static str,
     about: &'static str,
-    overview: impl Fn() -> pgmeter_report::experiment::Overview + 'static,
+    overview: impl Fn() -> pgmeter_report::experiment::Overview + Clone + 'static,
 ) -> Exhibit {
-    exhibit(name, about, move || page(Subject::Experiment(&overview())))
+    exhibit(name, about, move |format| shown(Subject::Experiment(&overview()), format))
 }
 
 fn query_sets(
     name: &'static str,
     about: &'static str,
-    sets: impl Fn() -> Vec<(String, StepsRecord)> + 'static,
+    sets: impl Fn() -> Vec<(String, StepsRecord)> + Clone + 'static,
 ) -> Exhibit {
-    exhibit(name, about, move || page(Subject::Queries(&sets())))
+    let shown = move |format| shown(Subject::Queries(&sets()), format);
+    let json = shown.clone();
+    // JSON has milliseconds.
+    Exhibit {
+        derived: Box::new(move || values::of_json(&json(Format::Json), 1e3)),
+        ..exhibit(name, about, shown)
+    }
 }
 
 /// All pages.
@@ -64,9 +102,6 @@ pub fn exhibits() -> Vec<Exhibit> {
 }
 
 fn of_runs() -> Vec<Exhibit> {
-    let several = |name, about, runs: fn() -> Vec<(String, Record)>| {
-        exhibit(name, about, move || page(Subject::Runs(&runs())))
-    };
     vec![
         run("run-typical", "two minutes, everything observed, two checkpoints", runs::typical),
         run("run-short", "three seconds: no interval", runs::short),
@@ -86,9 +121,9 @@ fn of_runs() -> Vec<Exhibit> {
         run("run-everything-failed", "no transaction succeeded", runs::failing),
         run("run-nothing", "interrupted before anything was measured", runs::nothing),
         run("run-observed-little", "counters without waits", runs::observed_little),
-        several("runs-two", "two labelled runs that differ in the protocol", runs::two),
-        several("runs-eight", "a ladder of clients", || runs::ladder(8, 30)),
-        several("runs-hundred", "a hundred runs", || runs::ladder(100, 12)),
+        of_records("runs-two", "two labelled runs that differ in the protocol", runs::two),
+        of_records("runs-eight", "a ladder of clients", || runs::ladder(8, 30)),
+        of_records("runs-hundred", "a hundred runs", || runs::ladder(100, 12)),
     ]
 }
 
@@ -105,10 +140,25 @@ fn of_comparisons() -> Vec<Exhibit> {
 fn of_experiments() -> Vec<Exhibit> {
     vec![
         experiment("experiment-2", "two combinations", experiments::two_cells),
-        experiment("experiment-6", "six combinations, one trial failed", experiments::six_cells),
+        Exhibit {
+            derived: Box::new(|| values::of_runs(&[("curve".to_owned(), experiments::curve_of_six())])),
+            ..experiment("experiment-6", "six combinations, one trial failed", experiments::six_cells)
+        },
         experiment("experiment-40", "forty combinations", experiments::forty_cells),
-        experiment("experiment-faults", "faults of servers and networks", experiments::faults),
-        experiment("experiment-rates", "goals over rates", experiments::rates),
+        Exhibit {
+            derived: Box::new(|| values::of_runs(&[("curve".to_owned(), runs::failover())])),
+            ..experiment("experiment-faults", "faults of servers and networks", experiments::faults)
+        },
+        Exhibit {
+            // The goal is 20 ms.
+            derived: Box::new(|| {
+                values::of_json(
+                    &shown(Subject::Experiment(&experiments::rates()), Format::Json),
+                    1.0 / 20_000.0,
+                )
+            }),
+            ..experiment("experiment-rates", "goals over rates", experiments::rates)
+        },
         experiment("experiment-effects", "two settings with an interaction", experiments::factorial),
         experiment("experiment-one-repeat", "one repeat: no effect is stated", experiments::one_repeat),
         experiment("experiment-screening", "a screening that found one effect", || {
@@ -143,17 +193,24 @@ fn of_queries() -> Vec<Exhibit> {
 
 fn of_checks() -> Vec<Exhibit> {
     vec![
-        exhibit("isolation-kept", "a level that was kept", || {
-            page(Subject::Isolation(&checks::isolation_kept()))
+        exhibit("isolation-kept", "a level that was kept", |format| {
+            shown(Subject::Isolation(&checks::isolation_kept()), format)
         }),
-        exhibit("isolation-violated", "a level that was violated", || {
-            page(Subject::Isolation(&checks::isolation_violated()))
+        exhibit("isolation-violated", "a level that was violated", |format| {
+            shown(Subject::Isolation(&checks::isolation_violated()), format)
         }),
-        exhibit("tls", "a scan with two weaknesses", || page(Subject::Tls(&checks::tls()))),
-        exhibit("calibration", "two event loops", || {
+        Exhibit {
+            derived: Box::new(|| values::of_scan(&checks::tls())),
+            ..exhibit("tls", "a scan with two weaknesses", |format| {
+                shown(Subject::Tls(&checks::tls()), format)
+            })
+        },
+        exhibit("calibration", "two event loops", |format| {
             let loops = [EventLoopName::IoUring, EventLoopName::Epoll];
-            page(Subject::Calibrations(&loops.map(checks::calibration)))
+            shown(Subject::Calibrations(&loops.map(checks::calibration)), format)
         }),
-        exhibit("self-test", "a debug build", || page(Subject::SelfTest(&checks::self_test()))),
+        exhibit("self-test", "a debug build", |format| {
+            shown(Subject::SelfTest(&checks::self_test()), format)
+        }),
     ]
 }

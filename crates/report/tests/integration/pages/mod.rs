@@ -11,7 +11,7 @@ mod first_screen;
 mod formats;
 pub mod forms;
 mod html;
-mod keyboard;
+pub mod keyboard;
 mod manual;
 pub mod outages;
 pub mod queries;

@@ -25,7 +25,11 @@ fn run(number: i64, scripts: &str) -> RunLine {
         tps: Some(1_959.4),
         tps_low: Some(1_918.0),
         tps_high: Some(2_000.8),
+        p50_us: Some(3_612.0),
+        p90_us: Some(5_020.0),
         p99_us: Some(10_503.0),
+        p999_us: Some(18_400.0),
+        max_us: Some(91_200.0),
         failed: Some(0),
         limit: Some("server".to_owned()),
         kept: None,
@@ -80,25 +84,7 @@ fn comparison(decision: ComparisonDecision, status: &str) -> Entry {
         a: "off".to_owned(),
         b: "pglz".to_owned(),
         decision: Some(decision),
-        finding: Some(MetricFinding {
-            metric: ComparedMetric::Tps,
-            script: None,
-            a: 1_000.0,
-            b: 1_042.0,
-            pairs: 40,
-            decision,
-            different: Some(true),
-            ratio: 1.042,
-            low: Some(1.029),
-            high: Some(1.056),
-            no_difference_above: None,
-            smallest_difference: None,
-            smallest_difference_so_far: None,
-            pair_deviation: 0.03,
-            outlying: (0, 1),
-            order_effect: None,
-            carry_over: None,
-        }),
+        finding: Some(MetricFinding { decision, ..testkit::records::finding(ComparedMetric::Tps) }),
     }))
 }
 
@@ -131,7 +117,11 @@ fn all_kinds() -> Vec<Entry> {
         tps: None,
         tps_low: None,
         tps_high: None,
+        p50_us: None,
+        p90_us: None,
         p99_us: None,
+        p999_us: None,
+        max_us: None,
         limit: None,
         ..run(10, "tpcb-like")
     };
@@ -166,18 +156,18 @@ fn all_kinds() -> Vec<Entry> {
 
 #[test]
 fn a_wide_terminal_shows_every_kind_with_its_answer() {
-    insta::assert_snapshot!(list(all_kinds(), 220), @r"
-      id  began, UTC        kind        name                                  label                     clients         tps      p99  answer
-       8  2025-12-31 20:07  run         tpcb-like                             -                               8  1,959 ± 41  10.5 ms  complete
-       9  2026-11-21 20:07  run         tpcb-like                             before the new index on…        8  1,959 ± 41  10.5 ms  complete
-      10  2026-11-21 20:07  run         tpcb-like                             -                               8           -        -  killed
-    1000  2026-11-21 20:07  run         tpcb-like                             -                               8           -        -  failed: cannot connect to \x1b[2J server: the name is unknown
-    1001  2026-11-21 20:07  run         a \x1b[2Jscript of mine.sql+ano…      -                           1,200       0.523  61.2 µs  interrupted
-    1002  2026-11-21 20:07  run         shop.sql                              before                          8  1,959 ± 41  10.5 ms  NOT KEPT, 2/3 goals missed: 159 of 300 per second; 47 % skipped, the rest later than 20 ms
-    1003  2026-11-21 20:07  run         shop.sql                              -                               8  1,959 ± 41  10.5 ms  KEPT
-    1004  2026-11-21 20:07  trial       ladder: clients 8, protocol prepared  -                               8  1,959 ± 41  10.5 ms  complete
-      c3  2026-11-21 21:00  comparison  wal_compression: off, pglz            -                               -           -        -  B better: tps +4.2 %
-      e2  2026-11-21 22:00  experiment  ladder (quick)                        nightly                         -           -        -  goals undecided in 2 of 5 trials; 8 of 12 trials complete, 1 failed
+    insta::assert_snapshot!(list(all_kinds(), 260), @r"
+      id  began, UTC        kind        name                                  label                     clients         tps      p50      p90      p99    p99.9      max  answer
+       8  2025-12-31 20:07  run         tpcb-like                             -                               8  1,959 ± 41  3.61 ms  5.02 ms  10.5 ms  18.4 ms  91.2 ms  complete
+       9  2026-11-21 20:07  run         tpcb-like                             before the new index on…        8  1,959 ± 41  3.61 ms  5.02 ms  10.5 ms  18.4 ms  91.2 ms  complete
+      10  2026-11-21 20:07  run         tpcb-like                             -                               8           -        -        -        -        -        -  killed
+    1000  2026-11-21 20:07  run         tpcb-like                             -                               8           -        -        -        -        -        -  failed: cannot connect to \x1b[2J server: the name is unknown
+    1001  2026-11-21 20:07  run         a \x1b[2Jscript of mine.sql+ano…      -                           1,200       0.523  3.61 ms  5.02 ms  61.2 µs  18.4 ms  91.2 ms  interrupted
+    1002  2026-11-21 20:07  run         shop.sql                              before                          8  1,959 ± 41  3.61 ms  5.02 ms  10.5 ms  18.4 ms  91.2 ms  NOT KEPT, 2/3 goals missed: 159 of 300 per second; 47 % skipped, the rest later than 20 ms
+    1003  2026-11-21 20:07  run         shop.sql                              -                               8  1,959 ± 41  3.61 ms  5.02 ms  10.5 ms  18.4 ms  91.2 ms  KEPT
+    1004  2026-11-21 20:07  trial       ladder: clients 8, protocol prepared  -                               8  1,959 ± 41  3.61 ms  5.02 ms  10.5 ms  18.4 ms  91.2 ms  complete
+      c3  2026-11-21 21:00  comparison  wal_compression: off, pglz            -                               -           -        -        -        -        -        -  B better: tps +4.2 %
+      e2  2026-11-21 22:00  experiment  ladder (quick)                        nightly                         -           -        -        -        -        -        -  goals undecided in 2 of 5 trials; 8 of 12 trials complete, 1 failed
     ± is half of the 95 % interval of the throughput
     ");
 }
@@ -185,26 +175,36 @@ fn a_wide_terminal_shows_every_kind_with_its_answer() {
 #[test]
 fn eighty_columns_are_enough_and_the_widest_values_are_cut() {
     insta::assert_snapshot!(list(all_kinds(), 80), @r"
-      id began, UTC  kind       name         label         tps answer
-       8 2025-12-31  run        tpcb-like    -           1,959 complete
-       9 11-21 20:07 run        tpcb-like    before the… 1,959 complete
-      10 11-21 20:07 run        tpcb-like    -               - killed
-    1000 11-21 20:07 run        tpcb-like    -               - failed: cannot conn…
-    1001 11-21 20:07 run        a \x1b[2Jsc… -           0.523 interrupted
-    1002 11-21 20:07 run        shop.sql     before      1,959 NOT KEPT, 2/3 goals…
-    1003 11-21 20:07 run        shop.sql     -           1,959 KEPT
-    1004 11-21 20:07 trial      ladder: cli… -           1,959 complete
-      c3 11-21 21:00 comparison wal_compres… -               - B better: tps +4.2 %
-      e2 11-21 22:00 experiment ladder (qui… nightly         - goals undecided in…
+      id began, UTC  name           label           tps     p99 answer
+       8 2025-12-31  tpcb-like      -             1,959 10.5 ms complete
+       9 11-21 20:07 tpcb-like      before the n… 1,959 10.5 ms complete
+      10 11-21 20:07 tpcb-like      -                 -       - killed
+    1000 11-21 20:07 tpcb-like      -                 -       - failed: cannot conn…
+    1001 11-21 20:07 a \x1b[2Jscri… -             0.523 61.2 µs interrupted
+    1002 11-21 20:07 shop.sql       before        1,959 10.5 ms NOT KEPT, 2/3 goals…
+    1003 11-21 20:07 shop.sql       -             1,959 10.5 ms KEPT
+    1004 11-21 20:07 ladder: clien… -             1,959 10.5 ms complete
+      c3 11-21 21:00 wal_compressi… -                 -       - B better: tps +4.2 %
+      e2 11-21 22:00 ladder (quick) nightly           -       - goals undecided in…
     ");
 }
 
 #[test]
+fn a_hundred_and_twenty_columns_have_all_first_figures() {
+    let list = list(all_kinds(), 120);
+    let titles = list.lines().next().expect("there are titles");
+    let titles: Vec<&str> = titles.split_whitespace().collect();
+    let figures = ["tps", "p50", "p90", "p99", "p99.9", "max", "answer"];
+    assert!(titles.ends_with(&figures), "{list}");
+    assert!(list.contains(" 1,959 3.61 ms 5.02 ms 10.5 ms 18.4 ms 91.2 ms complete"), "{list}");
+}
+
+#[test]
 fn at_medium_width_runs_have_their_error() {
-    insta::assert_snapshot!(list([run(9, "tpcb-like"), trial(11)], 110), @r"
-    id  began, UTC        kind   name                                  clients         tps      p99  answer
-     9  2026-11-21 20:07  run    tpcb-like                                   8  1,959 ± 41  10.5 ms  complete
-    11  2026-11-21 20:07  trial  ladder: clients 8, protocol prepared        8  1,959 ± 41  10.5 ms  complete
+    insta::assert_snapshot!(list([run(9, "tpcb-like"), trial(11)], 150), @r"
+    id  began, UTC        kind   name                                  clients         tps      p50      p90      p99    p99.9      max  answer
+     9  2026-11-21 20:07  run    tpcb-like                                   8  1,959 ± 41  3.61 ms  5.02 ms  10.5 ms  18.4 ms  91.2 ms  complete
+    11  2026-11-21 20:07  trial  ladder: clients 8, protocol prepared        8  1,959 ± 41  3.61 ms  5.02 ms  10.5 ms  18.4 ms  91.2 ms  complete
     ± is half of the 95 % interval of the throughput
     ");
 }
@@ -216,14 +216,14 @@ fn trials_stand_under_their_experiment_and_a_note_says_how_to_list_them() {
     let goals = GoalTally { met: 8, ..GoalTally::default() };
     let folded = [Entry::from(run(3, "tpcb-like")), experiment(goals)];
     insta::assert_snapshot!(list(folded.clone(), 80), @r"
-    id began, UTC  kind       name           label     tps answer
-     3 11-21 20:07 run        tpcb-like      -       1,959 complete
-    e2 11-21 22:00 experiment ladder (quick) nightly     - goals met in 8 of 8 tria…
+    id began, UTC  name           label     tps     p99 answer
+     3 11-21 20:07 tpcb-like      -       1,959 10.5 ms complete
+    e2 11-21 22:00 ladder (quick) nightly     -       - goals met in 8 of 8 trials;…
     --trials lists the trials of experiments too
     ");
     // Trials that began before a later entry stand at their experiment, with their levels alone.
     let [one, two] = folded;
-    let unfolded = list([Entry::from(of_ladder), one, two], 110);
+    let unfolded = list([Entry::from(of_ladder), one, two], 140);
     let lines: Vec<&str> = unfolded.lines().collect();
     assert!(lines[1].contains(" tpcb-like ") && lines[2].starts_with("e2 "), "{unfolded}");
     assert!(
@@ -237,7 +237,7 @@ fn trials_stand_under_their_experiment_and_a_note_says_how_to_list_them() {
 fn a_run_has_its_throughput_over_time_where_there_is_room() {
     let stalled = RunLine { tps_curve: vec![100.0, 100.0, 0.0, 50.0], ..run(3, "tpcb-like") };
     let short = RunLine { tps_curve: vec![100.0], ..run(4, "tpcb-like") };
-    for width in [80, 120] {
+    for width in [100, 120] {
         let list = list([stalled.clone(), short.clone()], width);
         assert!(list.contains("tps over time") && list.contains(" ██▁▅ "), "{list}");
         assert_eq!(list.matches('█').count(), 2, "{list}");
@@ -252,9 +252,9 @@ fn without_a_label_there_is_no_column_for_it() {
         judged(10, true, GoalTally { met: 1, ..GoalTally::default() }),
     ];
     insta::assert_snapshot!(list(runs, 80), @r"
-    id began, UTC  kind name       tps     p99 answer
-     9 11-21 20:07 run  shop.sql 1,959 10.5 ms NOT KEPT: 159 of 300 per second; 47…
-    10 11-21 20:07 run  shop.sql 1,959 10.5 ms KEPT, goal met
+    id began, UTC  name       tps     p50     p99     max answer
+     9 11-21 20:07 shop.sql 1,959 3.61 ms 10.5 ms 91.2 ms NOT KEPT: 159 of 300 per…
+    10 11-21 20:07 shop.sql 1,959 3.61 ms 10.5 ms 91.2 ms KEPT, goal met
     ");
 }
 
