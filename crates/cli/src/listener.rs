@@ -4,14 +4,13 @@
 use std::cell::RefCell;
 
 use ::experiment::rough;
-use ::lab::{Event, Listener, TrialRecord};
+use ::lab::{ComparisonProgress, Event, Listener, ProgressText, TrialRecord};
 use report::{Subject, experiment};
 use results::Plan;
 use run::StorePlaces;
 use server::FetchProgress;
 
 use crate::arguments::reported;
-use crate::comparison_progress::ComparisonProgress;
 use crate::failure::Failure;
 use crate::init::LoadView;
 use crate::output::Output;
@@ -34,7 +33,7 @@ struct State<'a> {
     run: Option<ProgressDisplay<'a>>,
     /// Lines above the view of a trial.
     above: Vec<String>,
-    comparison: ComparisonProgress<'a>,
+    comparison: ComparisonProgress,
 }
 
 /// Calls `work` with a listener that shows everything on the terminal.
@@ -44,7 +43,7 @@ pub(crate) fn listening<T>(
     output: Output,
     work: impl FnOnce(Listener<'_>) -> T,
 ) -> T {
-    let comparison = ComparisonProgress::new(terminal);
+    let comparison = ComparisonProgress::new(if terminal.can_draw() { 1.0 } else { 10.0 });
     let state = State { bar: None, load: None, run: None, above: Vec::new(), comparison };
     let shown = TerminalListener { terminal, places, output, state: RefCell::new(state) };
     work(Listener::new(&|event| shown.show(event)))
@@ -98,7 +97,12 @@ impl<'a> TerminalListener<'a> {
                 }
                 self.report(subject, row);
             }
-            Event::Comparison(run, event) => state.comparison.show(run, event),
+            Event::Comparison(run, event) => match state.comparison.after(run, event) {
+                Some(ProgressText::State(text)) if terminal.can_draw() => terminal.draw(&[text]),
+                Some(ProgressText::State(text) | ProgressText::Message(text)) => terminal.say(text),
+                Some(ProgressText::End) => terminal.erase(),
+                None => {}
+            },
         }
     }
 

@@ -6,7 +6,6 @@ mod bench;
 mod calibrate;
 mod check_command;
 mod compare;
-mod comparison_progress;
 mod data;
 mod failure;
 mod init;
@@ -27,6 +26,7 @@ mod reporting;
 mod run_output;
 mod runs;
 mod screen;
+mod search;
 mod self_test;
 mod server_command;
 mod signals;
@@ -97,6 +97,8 @@ enum Command {
     Screen(Box<screen::ScreenArguments>),
     /// Test whether B is faster than A with short alternating blocks; the exit status reports the verdict
     Compare(Box<compare::CompareArguments>),
+    /// Find the highest rate that keeps a promise such as p99 < 20ms, with an interval
+    Search(Box<search::SearchArguments>),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(server_command::ManagedServerArguments),
     /// Find out which versions and cipher suites of TLS a server accepts, its certificates, and what is weak
@@ -215,6 +217,7 @@ fn masked(text: &str) -> String {
 fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitStatus, Failure> {
     let done = match command {
         Command::Compare(arguments) => return compare::run(arguments, terminal, signals),
+        Command::Search(arguments) => return search::run(arguments, terminal, signals),
         Command::Verify(arguments) => return verify::run(arguments, terminal, signals),
         Command::SelfTest(arguments) => return self_test::run(arguments, terminal, signals),
         Command::Queries(arguments) => return queries::run(arguments, terminal, signals),

@@ -23,7 +23,7 @@ const PROFILES: [Word<Profile>; 2] = [
 pub(crate) struct ReportArguments {
     /// Runs: a number from `pgmeter runs`, `last`, `last-1` for the run before, the path of a record, or a label, which means the
     /// newest run that has it; the first run is the baseline of the others. The same for query sets (s4). Alone, also the
-    /// number or the label of a comparison (c3) or an experiment (e2), or an experiment file for the newest experiment of its name. Default: the experiment in the
+    /// number or the label of a comparison (c3), an experiment (e2) or a search (h5), or an experiment file for the newest experiment of its name. Default: the experiment in the
     /// store if there is only one
     #[arg(value_name = "RUN")]
     runs: Vec<String>,

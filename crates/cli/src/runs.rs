@@ -64,7 +64,7 @@ enum RunsAction {
     Rm {
         #[command(flatten)]
         places: StoreArguments,
-        /// Numbers from `pgmeter runs`: 12 for a run, c3 for a comparison, e2 for an experiment with all its trials, s4 for a query set
+        /// Numbers from `pgmeter runs`: 12 for a run, c3 for a comparison, e2 for an experiment with all its trials, s4 for a query set, h5 for a search
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
@@ -78,7 +78,7 @@ enum RunsAction {
 struct AnnotateArguments {
     #[command(flatten)]
     places: StoreArguments,
-    /// Number from `pgmeter runs` (12, c3, e2, s4), `last`, or a label
+    /// Number from `pgmeter runs` (12, c3, e2, s4, h5), `last`, or a label
     #[arg(value_name = "ID")]
     which: String,
     /// The text; an empty one removes it

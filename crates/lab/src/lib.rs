@@ -24,6 +24,8 @@ mod running_pooler;
 mod schema_change;
 mod schema_rows;
 mod screen;
+mod search;
+mod seeds;
 mod server_host;
 mod servers;
 mod session_options;
@@ -33,7 +35,10 @@ mod timed;
 mod trial;
 
 pub use campaign::{Campaign, CampaignLimits, file_missing, read_experiment};
-pub use compare::{CompareOptions, Compared, ComparisonRun, compare, compared_metric, sides};
+pub use compare::{
+    CompareOptions, Compared, ComparisonProgress, ComparisonRun, ProgressText, compare, compared_metric,
+    sides,
+};
 pub use error::LabError;
 pub use event::{Busy, ComparisonEvent, Event, Listener, TrialRecord};
 pub use fault_site::managed_site;
@@ -45,6 +50,7 @@ pub use screen::{
     PreparedScreening, ScreenOptions, directory_of_screenings, prepare_screening, run_screening,
     screening_in_words,
 };
+pub use search::{GOAL_OF_SEARCH, OPTIONS_OF_SEARCH, SearchClients, SearchOptions, Searched, search};
 pub use server_host::{find_host, host_of_process, host_of_session};
 pub use servers::{Programs, instrumentation, obtain, sweep, warn_without_statements};
 pub use trial::ExecutionContext;

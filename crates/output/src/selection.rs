@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ::experiment::{Experiment, ExperimentError, Profile};
 use results::{
-    ComparisonRecord, EntryId, EntryKind, Found, Record, ResultsError, StepsRecord, Store, StoredExperiment,
+    ComparisonRecord, EntryId, EntryKind, Found, Record, ResultsError, SearchRecord, StepsRecord, Store,
+    StoredExperiment,
 };
 use thiserror::Error;
 
@@ -63,6 +64,8 @@ pub enum Selected {
     Comparison(Box<ComparisonRecord>),
     /// Query sets, each with its name.
     Queries(Vec<(String, StepsRecord)>),
+    /// A search.
+    Search(Box<SearchRecord>),
 }
 
 impl<'a> From<&'a Selected> for Subject<'a> {
@@ -72,6 +75,7 @@ impl<'a> From<&'a Selected> for Subject<'a> {
             Selected::Experiment(overview) => Subject::Experiment(overview),
             Selected::Comparison(record) => Subject::Comparison(record),
             Selected::Queries(sets) => Subject::Queries(sets),
+            Selected::Search(record) => Subject::Search(record),
         }
     }
 }
@@ -124,9 +128,9 @@ fn select_several(entries: &[String], store: &Path) -> Result<Selected, Selectio
         match results::find_entry(store, which, &EntryKind::ALL)? {
             Found::Run(number, record) => runs.push(named(which, number, *record)),
             Found::QuerySet(number) => sets.push(query_set(store, number)?),
-            Found::Comparison(_) | Found::Experiment(_) => {
+            Found::Comparison(_) | Found::Experiment(_) | Found::Search(_) => {
                 return Err(SelectionError::Invalid(format!(
-                    "{which} is not a run or a query set: report a comparison or an experiment alone"
+                    "{which} is not a run or a query set: report a comparison, an experiment or a search alone"
                 )));
             }
         }
@@ -191,6 +195,7 @@ fn select_entry(
             Selected::Comparison(Box::new(Store::open(&store.path)?.comparison(number)?))
         }
         Found::QuerySet(number) => Selected::Queries(vec![query_set(&store.path, number)?]),
+        Found::Search(number) => Selected::Search(Box::new(Store::open(&store.path)?.search(number)?)),
         Found::Experiment(number) => {
             let stored = Store::open(&store.path)?.experiment(number)?;
             let ReportedStore { path, is_default } = store.clone();

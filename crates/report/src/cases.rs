@@ -4,7 +4,8 @@
 use ::isolation::{ANOMALIES, AnomalyRow, IsolationReport};
 use results::{
     AnswerCheck, Check, ComparedFigure, ComparisonDecision, ComparisonRecord, ComparisonStatus, Grade,
-    MetricFinding, QueryRegression, Record, Regressions, SelfTest, Status, StepResult, StepsRecord,
+    MetricFinding, QueryRegression, Record, Regressions, SearchAnswer, SearchGoal, SearchRecord, SelfTest,
+    Status, StepResult, StepsRecord,
 };
 use stats::RegressionVerdict;
 use stats::goals::{GoalResult, GoalVerdict};
@@ -15,6 +16,7 @@ use crate::experiment::{Overview, Standing, Trial};
 use crate::figures::percent;
 use crate::prose::escaped_line;
 use crate::queries::verdict_name;
+use crate::search;
 use crate::self_test;
 use crate::subject::{Subject, document};
 use crate::values::{Case, CaseOutcome, Suite, junit};
@@ -36,6 +38,7 @@ pub(crate) fn suites(subject: Subject<'_>) -> Vec<Suite> {
         Subject::Calibrations(_) => return Vec::new(),
         Subject::Experiment(overview) => of_experiment(overview),
         Subject::Comparison(record) => of_comparison(record),
+        Subject::Search(record) => of_search(record),
         Subject::SelfTest(test) => of_self_test(test),
         Subject::Tls(scan) => of_tls(scan),
         Subject::Isolation(report) => of_isolation(report),
@@ -200,6 +203,30 @@ fn of_comparison(record: &ComparisonRecord) -> Suite {
         seconds: record.elapsed_s,
         started_at: record.started_at.to_string(),
         hostname: record.hostname.clone(),
+        ..Suite::default()
+    }
+}
+
+/// A case for the end, and one for each goal: that a rate keeps it.
+fn of_search(record: &SearchRecord) -> Suite {
+    let outcome = || match record.search.answer {
+        SearchAnswer::Sustains | SearchAnswer::Corrected | SearchAnswer::KeptAtHighest => CaseOutcome::Passed,
+        SearchAnswer::BrokenAtLowest => CaseOutcome::Failure(search::search_sentence(record)),
+        SearchAnswer::Unconfirmed
+        | SearchAnswer::Between
+        | SearchAnswer::GeneratorLimited
+        | SearchAnswer::Nothing => CaseOutcome::Error("undecided", search::search_sentence(record)),
+    };
+    let case = |goal: &SearchGoal| Case::new(escaped_line(&goal.goal.to_string()), outcome());
+    let end = Case::new("the search is complete", of_status(&record.status));
+    let name = escaped_line(&record.name());
+    Suite {
+        name: format!("search: {name}"),
+        class: name,
+        cases: std::iter::once(end).chain(record.search.goals.iter().map(case)).collect(),
+        seconds: record.search.elapsed_s,
+        started_at: record.started_at.to_string(),
+        hostname: record.environment.host.hostname.clone(),
         ..Suite::default()
     }
 }

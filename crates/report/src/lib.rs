@@ -1,4 +1,4 @@
-//! What is shown. Runs or query sets, one or several side by side, an experiment, a comparison, a calibration, a scan of
+//! What is shown. Runs or query sets, one or several side by side, an experiment, a comparison, a search, a calibration, a scan of
 //! TLS and a check of isolation become a [`Document`] once; [`text`], [`markdown`], [`html`], [`svg`] and [`png`] give it
 //! a format. Their values become CSV, JSON and JUnit for programs. Pure: strings and bytes are returned, and the crates
 //! above decide where they go.
@@ -28,6 +28,8 @@ mod table;
 mod isolation;
 
 mod tls;
+
+mod search;
 
 pub mod figures;
 
@@ -81,6 +83,7 @@ pub use metrics::metrics_reference;
 pub use prose::TextStyle;
 pub use queries::{QueryRun, queries_document, stored_query_sets};
 pub use run::{Run, document, summary, verification};
+pub use search::search;
 pub use self_test::self_test;
 pub use sparkline::sparkline;
 pub use store_list::{counted_entries, removed, store_list};

@@ -13,6 +13,7 @@ use crate::TextStyle;
 use crate::figures::{count, counted, fixed, half_width, latency, rate, rate_known_to, with_ordinary_spaces};
 use crate::metrics::Metric;
 use crate::prose::{Emphasis, cut, emphasise, escaped_line};
+use crate::search::search_in_short;
 use crate::sparkline::sparkline;
 use crate::table::{Cells, Side, padded, titled};
 use crate::wording;
@@ -154,7 +155,7 @@ impl Line<'_> {
     fn run(&self) -> Option<&RunLine> {
         match self.entry {
             Entry::Run(run) => Some(run),
-            Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => None,
+            Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) | Entry::Search(_) => None,
         }
     }
 }
@@ -163,13 +164,13 @@ impl Line<'_> {
 fn under_experiments(entries: &[Entry]) -> Vec<Line<'_>> {
     let number = |entry: &Entry| match entry {
         Entry::Run(run) => run.trial.as_ref().map(|trial| trial.experiment_number),
-        Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => None,
+        Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) | Entry::Search(_) => None,
     };
     let listed: BTreeSet<i64> = entries
         .iter()
         .filter_map(|entry| match entry {
             Entry::Experiment(line) => Some(line.experiment),
-            Entry::Run(_) | Entry::Comparison(_) | Entry::QuerySet(_) => None,
+            Entry::Run(_) | Entry::Comparison(_) | Entry::QuerySet(_) | Entry::Search(_) => None,
         })
         .collect();
     let is_under = |entry: &Entry| number(entry).is_some_and(|experiment| listed.contains(&experiment));
@@ -192,7 +193,7 @@ pub fn removed(removed: &Removed) -> String {
     let with = match (id.kind, deleted.as_slice()) {
         (EntryKind::Run, [record]) => format!(" and its record {}", record.display()),
         (EntryKind::Run, _) => " without a record".to_owned(),
-        (EntryKind::Comparison | EntryKind::QuerySet, _) => String::new(),
+        (EntryKind::Comparison | EntryKind::QuerySet | EntryKind::Search, _) => String::new(),
         (EntryKind::Experiment, deleted) => format!(
             " with {} and {}",
             counted(*runs, "run", "runs"),
@@ -206,7 +207,8 @@ pub fn removed(removed: &Removed) -> String {
 pub fn counted_entries(ids: &[EntryId]) -> String {
     let of = |kind: EntryKind| {
         let number = ids.iter().filter(|id| id.kind == kind).count() as u64;
-        let plural = format!("{}s", kind.name());
+        let plural =
+            if kind == EntryKind::Search { "searches".to_owned() } else { format!("{}s", kind.name()) };
         (number > 0 || ids.is_empty() && kind == EntryKind::Run)
             .then(|| counted(number, kind.name(), &plural))
     };
@@ -250,7 +252,9 @@ fn columns(lines: &[Line<'_>], detail: &Detail) -> Vec<Column> {
     let of_run = |of: fn(&RunLine) -> Option<String>| {
         move |entry: &Entry| match entry {
             Entry::Run(run) => of(run).unwrap_or_else(|| NOTHING.to_owned()),
-            Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => NOTHING.to_owned(),
+            Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) | Entry::Search(_) => {
+                NOTHING.to_owned()
+            }
         }
     };
     let year = entries().filter_map(|entry| entry.started_at().get(..4)).max().unwrap_or_default();
@@ -329,9 +333,11 @@ fn levels(trial: &TrialOfRun) -> String {
 fn kind(entry: &Entry) -> &'static str {
     match entry {
         Entry::Run(run) if run.trial.is_some() => "trial",
-        Entry::Run(_) | Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => {
-            entry.id().kind.name()
-        }
+        Entry::Run(_)
+        | Entry::Comparison(_)
+        | Entry::Experiment(_)
+        | Entry::QuerySet(_)
+        | Entry::Search(_) => entry.id().kind.name(),
     }
 }
 
@@ -359,6 +365,7 @@ fn name(entry: &Entry) -> String {
             let streams = streams.map(|streams| format!(", {streams} streams")).unwrap_or_default();
             cut(&escaped_line(&format!("{name}{scale}{streams}")), LEVELS_LEN_MAX)
         }
+        Entry::Search(line) => cut(&escaped_line(&line.name), NAME_LEN_MAX),
     }
 }
 
@@ -373,6 +380,7 @@ fn answer(entry: &Entry) -> String {
         Entry::Comparison(line) => wording::comparison_in_short(line),
         Entry::Experiment(line) => wording::experiment_in_short(line),
         Entry::QuerySet(line) => wording::query_set_in_short(line),
+        Entry::Search(line) => search_in_short(line),
     }
 }
 

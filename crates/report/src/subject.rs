@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ::isolation::IsolationReport;
-use results::{Calibration, ComparisonRecord, Record, SelfTest, StepsRecord};
+use results::{Calibration, ComparisonRecord, Record, SearchRecord, SelfTest, StepsRecord};
 use tls_scan::Scan;
 
 use crate::experiment::{self, Overview};
@@ -22,6 +22,8 @@ pub enum Subject<'a> {
     Queries(&'a [(String, StepsRecord)]),
     /// A comparison.
     Comparison(&'a ComparisonRecord),
+    /// A search for the highest rate.
+    Search(&'a SearchRecord),
     /// Calibrations, such as one for each event loop.
     Calibrations(&'a [Calibration]),
     /// A self-test.
@@ -39,6 +41,7 @@ pub(super) fn document(subject: Subject<'_>) -> Document {
         Subject::Experiment(overview) => experiment::document(overview),
         Subject::Queries(runs) => crate::queries_document(&query_runs(runs)),
         Subject::Comparison(record) => crate::comparison(record),
+        Subject::Search(record) => crate::search(record),
         Subject::Calibrations(all) => crate::calibration(all),
         Subject::SelfTest(test) => crate::self_test(test),
         Subject::Tls(scan) => crate::tls(scan),
@@ -57,6 +60,7 @@ pub(super) fn json(subject: Subject<'_>) -> String {
         Subject::Experiment(overview) => values::json(&experiment::fields(overview)),
         Subject::Queries(runs) => values::json(&queries::fields(&Compared::new(&query_runs(runs)))),
         Subject::Comparison(record) => values::json(record),
+        Subject::Search(record) => values::json(record),
         Subject::Calibrations(all) => values::json(&all),
         Subject::SelfTest(test) => values::json(&crate::self_test::graded(test)),
         Subject::Tls(scan) => values::json(scan),
@@ -76,6 +80,7 @@ pub(super) fn csv(subject: Subject<'_>) -> String {
         Subject::Experiment(overview) => experiment::rows(overview),
         Subject::Queries(runs) => return values::csv(&queries::rows(&Compared::new(&query_runs(runs)))),
         Subject::Comparison(record) => crate::comparison::comparison_rows(record),
+        Subject::Search(record) => crate::search::search_rows(record),
         Subject::Calibrations(all) => crate::calibration::calibration_rows(all),
         Subject::SelfTest(test) => crate::self_test::self_test_rows(test),
         Subject::Tls(scan) => crate::tls::tls_rows(scan),

@@ -18,12 +18,19 @@ pub enum EntryKind {
     Experiment,
     /// A query set.
     QuerySet,
+    /// A search.
+    Search,
 }
 
 impl EntryKind {
     /// All kinds.
-    pub const ALL: [EntryKind; 4] =
-        [EntryKind::Run, EntryKind::Comparison, EntryKind::Experiment, EntryKind::QuerySet];
+    pub const ALL: [EntryKind; 5] = [
+        EntryKind::Run,
+        EntryKind::Comparison,
+        EntryKind::Experiment,
+        EntryKind::QuerySet,
+        EntryKind::Search,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -52,12 +59,13 @@ impl EntryKind {
             EntryKind::Comparison => ["comparison", "comparison", "comparisons", "c"],
             EntryKind::Experiment => ["experiment", "experiment", "experiments", "e"],
             EntryKind::QuerySet => ["query set", "query_set", "query_sets", "s"],
+            EntryKind::Search => ["search", "search", "searches", "h"],
         }
     }
 }
 
 /// The number of an entry of the store: `12` for a run, `c3` for a comparison, `e2` for an experiment,
-/// `s4` for a query set.
+/// `s4` for a query set, `h5` for a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryId {
     /// The kind.
@@ -84,7 +92,7 @@ impl FromStr for EntryId {
         let id = EntryKind::ALL.into_iter().find_map(of);
         id.ok_or_else(|| {
             "expected a number from `pgmeter runs`: 12 for a run, c3 for a comparison, e2 for an experiment, s4 for a \
-             query set"
+             query set, h5 for a search"
                 .to_owned()
         })
     }
@@ -131,6 +139,7 @@ mod tests {
         assert_eq!(called("c3"), id(EntryKind::Comparison, 3));
         assert_eq!(called("e2"), id(EntryKind::Experiment, 2));
         assert_eq!(called("s4"), id(EntryKind::QuerySet, 4));
+        assert_eq!(called("h5"), id(EntryKind::Search, 5));
         let ago = [called("last"), called("last-0"), called("last-3")];
         assert_eq!(ago, [0, 0, 3].map(|ago| Some(Called::Ago(ago))));
         for other in
@@ -142,7 +151,7 @@ mod tests {
 
     #[test]
     fn numbers_are_shown_as_they_are_read() {
-        for text in ["12", "c3", "e2", "s4"] {
+        for text in ["12", "c3", "e2", "s4", "h5"] {
             assert_eq!(text.parse::<EntryId>().map(|id| id.to_string()), Ok(text.to_owned()));
         }
         assert!("last".parse::<EntryId>().is_err_and(|why| why.contains("12 for a run")));

@@ -78,6 +78,9 @@ mod calibration;
 mod comparison;
 mod comparison_note;
 
+mod nearest_limit;
+mod search;
+
 mod intervals;
 
 mod kept_text;
@@ -134,6 +137,7 @@ pub use intervals::{EncodedDistribution, Interval, IntervalScript};
 pub use kept_text::KeptText;
 pub use load_watch::{LoadPause, LoadPauses, LoadStop, LoadWatch, WatchReason};
 pub use measured::Measured;
+pub use nearest_limit::{LimitedResource, NearestLimit};
 pub use observation::{
     Ceiling, CeilingBasis, CounterRow, CounterTable, CpuOwner, Event, EventKind, FlushSharing, FlushSource,
     LockEnd, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction, ReadSource, ServerSample,
@@ -153,6 +157,10 @@ pub use relations::{Index, Relation, RelationKind, Relations, StatementPlace};
 pub use replication::{LagSample, LagValue, StaleSession, Staleness, StandbyLag};
 pub use rules::{CheckFindings, DrawnRows};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
+pub use search::{
+    LoadFigures, LoadVerdict, LoadWait, OverCount, RateInterval, SEARCH_SCHEMA, SearchAnswer, SearchBurst,
+    SearchConfirmation, SearchGoal, SearchLoad, SearchMethod, SearchRecord, SearchResult, SearchTrial,
+};
 pub use secrets::{is_secret_name, secret_ranges};
 pub use self_test::{Check, ClockFigures, Grade, SelfTest};
 pub use server_resource::{ServerResource, is_block_io};
@@ -175,9 +183,9 @@ pub use steps::{
 pub use store::{
     ChangedDatabase, ComparisonLine, DEFAULT_STORE, Entry, Execution, ExperimentLine, ExperimentRow, Found,
     ImportEvent, ImportTotals, Imported, LeftChange, ListFilter, MadeObject, NewDirectories, PlannedTrial,
-    QuerySetLine, RENEWAL, Removed, RunLine, RunStatus, Store, StoredExperiment, StoredRun, StoredTrial,
-    TableSizes, TrialFigures, TrialOfRun, TrialRow, TrialStatus, UnfinishedExperiment, entries_json, find,
-    find_entry, records_in,
+    QuerySetLine, RENEWAL, Removed, RunLine, RunStatus, SearchLine, Store, StoredExperiment, StoredRun,
+    StoredTrial, TableSizes, TrialFigures, TrialOfRun, TrialRow, TrialStatus, UnfinishedExperiment,
+    entries_json, find, find_entry, records_in,
 };
 pub use summary::{CommandSummary, ScriptSummary, Summary, TrafficPerTransaction};
 pub use times::{Connecting, Lag, Latency};

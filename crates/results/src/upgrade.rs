@@ -18,6 +18,7 @@ type Upgrader = fn(&mut Map<String, Value>);
 pub(crate) const RECORD: Format = Format { upgraders: &[] };
 pub(crate) const STEPS: Format = Format { upgraders: &[] };
 pub(crate) const COMPARISON: Format = Format { upgraders: &[] };
+pub(crate) const SEARCH: Format = Format { upgraders: &[] };
 
 /// A kind of document with a `schema_version`.
 #[derive(Copy, Clone, Debug)]

@@ -40,7 +40,7 @@ pub use control::{Control, OUT_OF_TIME};
 pub use distributed::{Load, Machines};
 pub use error::{RunError, StatementError};
 pub use event::{Event, PreparationMessage, VacuumEvent, client_message, preparation_message};
-pub use execution::connection_places::check_pool_places;
+pub use execution::connection_places::{check_pool_places, free_connections};
 pub use execution::verification::{clean_verified, lost_work, verify_again};
 pub use exit_status::ExitStatus;
 pub use keeper::{Keeper, Kept};

@@ -5,7 +5,7 @@ use connect::{LockWaitLimit, Session, Target};
 use engine::{Compatibility, Part, Plan, Reconnecting, ScriptPlan, TargetPlan};
 use results::{UtcTime, Warning};
 use server::{Facts, ServerError};
-use stats::{OnDisconnect, Protocol, Scale, Until};
+use stats::{OnDisconnect, Protocol, QueueWatch, Scale, Until};
 
 use crate::check::goals;
 use crate::check::pooling::check_pooling;
@@ -84,13 +84,16 @@ impl Runner {
         }
         let plan_record = plan_record::plan(&self, pooled.as_ref().unwrap_or(&places), &further, scale);
         let known = facts.as_ref().and_then(|facts| facts.as_ref().ok());
-        let environment = match &self.circumstances.records {
-            Some(records) => environment::survey(known, places.addresses().next(), records),
-            None => environment::bare(known),
+        let environment = match (&self.circumstances.environment, &self.circumstances.records) {
+            (Some(known), _) => known.clone(),
+            (None, Some(records)) => environment::survey(known, places.addresses().next(), records),
+            (None, None) => environment::bare(known),
         };
         let (circumstances, pooler) = (self.circumstances.clone(), self.pooler.clone());
         let until = self.spec.until.map(Until::new);
         let goals = goals::meter(&self.spec, &self.scripts);
+        let queue = self.spec.rate_tps.zip(circumstances.queue_limit);
+        let queue = queue.map(|(rate_tps, limit)| QueueWatch::new(rate_tps, limit));
         let actions = self.planned_actions(&places, relations.as_ref());
         let watch = Watch::new(&self.spec, self.surface);
         let (checks, rules) = (Checks::new(&self, scale), Rules::new(&self));
@@ -106,6 +109,7 @@ impl Runner {
             observing,
             until,
             goals,
+            queue,
             actions,
             circumstances,
             pooler,

@@ -16,7 +16,7 @@ use results::{
 };
 use server::ServerError;
 use stats::goals::GoalMeter;
-use stats::{Timestamp, Until};
+use stats::{QueueWatch, Timestamp, Until};
 use workload::WorkloadError;
 
 use crate::control::Control;
@@ -53,6 +53,7 @@ pub struct Prepared {
     pub(crate) observing: Observing,
     pub(crate) until: Option<Until>,
     pub(crate) goals: GoalMeter,
+    pub(crate) queue: Option<QueueWatch>,
     pub(crate) actions: PlannedActions,
     pub(crate) circumstances: Circumstances,
     pub(crate) pooler: Option<PoolerInUse>,
@@ -118,7 +119,7 @@ impl Prepared {
         let processors = ProcessorTimes::now();
         let recent_waits = self.observing.recent_waits();
         let mut intervals = Intervals::default();
-        let (until, goals) = (&mut self.until, &mut self.goals);
+        let (until, goals, queue) = (&mut self.until, &mut self.goals, &mut self.queue);
         let mut second = |progress: &Progress<'_>| {
             if !progress.warmup {
                 intervals.add(progress);
@@ -127,7 +128,8 @@ impl Prepared {
             if !progress.warmup {
                 let is_precise = until.as_mut().is_some_and(|until| until.take(progress.interval));
                 let is_missed = goals.take(progress.interval);
-                progress.enough.set(is_precise || is_missed);
+                let is_overloaded = queue.as_mut().is_some_and(|queue| queue.take(progress.interval));
+                progress.enough.set(is_precise || is_missed || is_overloaded);
             }
         };
         // The drop-in does not catch SIGCONT, as pgbench does not.

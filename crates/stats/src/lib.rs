@@ -50,6 +50,7 @@ mod worker_health;
 mod permutation;
 
 mod quantiles;
+mod queue_watch;
 
 mod factorial;
 
@@ -93,6 +94,7 @@ pub use load::{Limit, PartitionMethod, PoolMode, Protocol, ResultFormat};
 pub use omission::{TimesOfAll, times_of_all, with_stalls};
 pub use outages::{AttemptOutcome, Attempts, ClientOutage, LossCause, Outage, OutageLog, Outages};
 pub use permutation::permutation_p;
+pub use queue_watch::QueueWatch;
 pub use reconnecting::{OnDisconnect, ReconnectPolicy};
 pub use recorder::Recorder;
 pub use regression::{

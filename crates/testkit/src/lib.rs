@@ -5,7 +5,8 @@
 //! [`cluster`] is a real PostgreSQL, thrown away after the test; [`certificates`] are for its TLS; [`pgbench`] is where
 //! the original is, if it is installed; [`pooler`] is PgBouncer, if it is. [`fault_proxy`] damages the traffic of a real
 //! server; [`closed_port`] has no server; [`small_disk`] fills up; [`process_manager`] starts the ranks of a job;
-//! [`condition`] waits for the processes of a test; [`records`] are results to start from.
+//! [`condition`] waits for the processes of a test; [`records`] and
+//! [`search_record`] are results to start from.
 
 pub mod certificates;
 pub mod closed_port;
@@ -19,6 +20,7 @@ pub mod pooler;
 pub mod process_manager;
 pub mod records;
 pub mod request_log;
+pub mod search_record;
 pub mod small_disk;
 
 pub use ::null::session;

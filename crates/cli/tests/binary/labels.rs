@@ -177,7 +177,7 @@ fn comparisons_and_experiments_are_in_the_list_and_removed_by_their_numbers() {
     bench
         .run(["report", "1", "c1"])
         .exits(1)
-        .says(&["c1 is not a run or a query set: report a comparison or an experiment alone"]);
+        .says(&["c1 is not a run or a query set: report a comparison, an experiment or a search alone"]);
     let nightly = bench.run(["report", "nightly"]).exits(0).stdout;
     assert!(nightly.contains("nightly") && nightly.contains("from the file"), "{nightly}");
     assert_eq!(bench.run(["report", "e1"]).exits(0).stdout, nightly);

@@ -47,6 +47,7 @@ mod role_settings;
 mod runs;
 mod screens;
 mod script_tables;
+mod searches;
 mod secrets;
 mod servers;
 mod shelf;

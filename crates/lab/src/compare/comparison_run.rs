@@ -17,6 +17,7 @@ use super::state::{CompareOptions, ComparisonRun};
 use super::time_plan::{SequencePlan, ServerStarts};
 use crate::event::{ComparisonEvent, Event};
 use crate::schema_change::SchemaCost;
+use crate::seeds::load_seed;
 
 /// Error probability of the decisive metric, and of the others together.
 pub(super) const ERROR_RATE: f64 = 0.05;
@@ -33,7 +34,7 @@ impl ComparisonRun {
     ) -> Result<Self, RunError> {
         let mut seeds = 0;
         let Probe { lengths, checkpoints, setup_s, transactions } =
-            Probe::of(&mut ready, options, layout, || block_seed(options.seed, &mut seeds))?;
+            Probe::of(&mut ready, options, layout, || load_seed(options.seed, &mut seeds))?;
         let mix = Mix::of(&layout.cells);
         let run = Self {
             options,
@@ -267,7 +268,7 @@ impl PairRunner<'_, '_> {
 
     fn block(&mut self, pair: &mut RunningPair, side: Side) -> Result<(), RunError> {
         let which = place(side);
-        let seed = block_seed(self.run.options.seed, &mut self.run.blocks);
+        let seed = load_seed(self.run.options.seed, &mut self.run.blocks);
         let runs_on = if pair.kept.is_noise_floor { pair.side_of_noise } else { which };
         let start = match self.run.checkpoints {
             Checkpoints::EachBlock => BlockStart::AfterCheckpoint,
@@ -316,27 +317,4 @@ fn question(options: CompareOptions, mix: &Mix, numbers: usize) -> Question {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, is above 0")]
 fn whole(number: f64) -> usize {
     number as usize
-}
-
-/// The seed of the next block. Two blocks never have the same random numbers, because the second would find the first
-/// one's pages in memory, and already written since the last checkpoint.
-fn block_seed(seed: u64, blocks: &mut u64) -> u64 {
-    *blocks += 1;
-    stats::SplitMix64::new(seed ^ blocks.wrapping_mul(0x9fb2_1c65_1e98_df25)).bits()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_blocks_draw_the_same_random_numbers() {
-        let mut blocks = 0;
-        let mut seeds: Vec<u64> = (0..10_000).map(|_| block_seed(1, &mut blocks)).collect();
-        seeds.sort_unstable();
-        seeds.dedup();
-        assert_eq!((seeds.len(), blocks), (10_000, 10_000));
-        assert_eq!(block_seed(7, &mut 0), block_seed(7, &mut 0), "one seed, one comparison");
-        assert_ne!(block_seed(7, &mut 0), block_seed(8, &mut 0));
-    }
 }

@@ -6,6 +6,7 @@ mod comparison_run;
 mod latencies;
 mod layout;
 mod probe;
+mod progress;
 mod record;
 mod relevance;
 mod server_set;
@@ -29,6 +30,7 @@ use layout::Layout;
 use record::Setup;
 
 pub use latencies::compared_metric;
+pub use progress::{ComparisonProgress, ProgressText};
 pub use state::{CompareOptions, ComparisonRun};
 
 /// A comparison that has ended.

@@ -28,7 +28,8 @@ pub fn text(document: &Document, style: &TextStyle) -> String {
     let Document { banners, title, subtitle, sections } = document;
     let mut out = String::new();
     for Banner { tone, text, .. } in banners {
-        let lines = wrap(&escaped(text), 0, 0, style.width);
+        let lines =
+            text.lines().map(|line| wrap(&escaped(line), 0, 0, style.width)).collect::<Vec<_>>().join("\n");
         let emphasised = match tone {
             Tone::Plain | Tone::Quiet => lines,
             Tone::Good | Tone::Strong => emphasise(&lines, Emphasis::Strong, style),

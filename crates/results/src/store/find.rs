@@ -22,9 +22,11 @@ pub enum Found {
     Experiment(i64),
     /// The number of a query set.
     QuerySet(i64),
+    /// The number of a search.
+    Search(i64),
 }
 
-/// The entry `which` of one of these kinds: `12`, `c3`, `e2`, `s4`, `last`, `last-1`, the path of a record, which
+/// The entry `which` of one of these kinds: `12`, `c3`, `e2`, `s4`, `h5`, `last`, `last-1`, the path of a record, which
 /// requires no store, or a label, which means the newest entry that has it. `last` counts only runs with a record, and not running,
 /// killed or failed ones.
 ///
@@ -42,6 +44,7 @@ pub fn find_entry(store: &Path, which: &str, kinds: &[EntryKind]) -> Result<Foun
         EntryKind::Comparison => Found::Comparison(number),
         EntryKind::Experiment => Found::Experiment(number),
         EntryKind::QuerySet => Found::QuerySet(number),
+        EntryKind::Search => Found::Search(number),
     })
 }
 
@@ -64,7 +67,7 @@ fn or_label(error: ResultsError, store: &Path, which: &str, kinds: &[EntryKind])
 pub fn find(store: &Path, which: &str) -> Result<Record, ResultsError> {
     match find_entry(store, which, &[EntryKind::Run])? {
         Found::Run(_, record) => Ok(*record),
-        Found::Comparison(_) | Found::Experiment(_) | Found::QuerySet(_) => {
+        Found::Comparison(_) | Found::Experiment(_) | Found::QuerySet(_) | Found::Search(_) => {
             unreachable!("only runs are looked for")
         }
     }

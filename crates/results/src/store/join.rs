@@ -50,7 +50,7 @@ fn invalid(error: impl ToString) -> JoinError {
 }
 
 impl Store {
-    /// Adds the runs, comparisons, experiments and query sets of another store that this one does not have. Records of
+    /// Adds the runs, comparisons, experiments, query sets and searches of another store that this one does not have. Records of
     /// runs are copied into the directory `records`. Running entries, and those that this version cannot read, are not added.
     ///
     /// # Errors
@@ -66,6 +66,7 @@ impl Store {
                     EntryKind::Comparison => self.join_comparison(other, number),
                     EntryKind::Experiment => self.join_experiment(other, number, &runs),
                     EntryKind::QuerySet => self.join_query_set(other, number),
+                    EntryKind::Search => self.join_search(other, number),
                 };
                 let own = match added {
                     Ok(Imported::New(own)) => {
@@ -200,6 +201,23 @@ impl Store {
                 return Ok(Imported::Known(own));
             }
             super::query_sets::insert(transaction, &record, &ended_at, &hostname).map(Imported::New)
+        });
+        added.map_err(unwritable)
+    }
+
+    fn join_search(&mut self, other: &Store, number: i64) -> Result<Imported, JoinError> {
+        let record = other.search(number).map_err(invalid)?;
+        let sql = "SELECT ended_at, hostname FROM searches WHERE search = ?1";
+        let row =
+            |row: &rusqlite::Row<'_>| -> rusqlite::Result<[String; 2]> { Ok([row.get(0)?, row.get(1)?]) };
+        let [ended_at, hostname] = other.connection.query_row(sql, [number], row).map_err(invalid)?;
+        let added = self.in_transaction(|transaction| {
+            let sql = "SELECT search FROM searches WHERE started_at = ?1 AND name = ?2 AND hostname = ?3";
+            let identity = params![record.started_at.to_string(), record.name(), hostname];
+            if let Some(own) = transaction.query_row(sql, identity, |row| row.get(0)).optional()? {
+                return Ok(Imported::Known(own));
+            }
+            super::searches::insert(transaction, &record, &ended_at, &hostname).map(Imported::New)
         });
         added.map_err(unwritable)
     }

@@ -1,4 +1,4 @@
-//! The stored runs, comparisons, experiments and query sets, one line each, with identification, main figures and what the answer
+//! The stored runs, comparisons, experiments, query sets and searches, one line each, with identification, main figures and what the answer
 //! follows from. The complete figures are in the records.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use stats::goals::{GoalTally, GoalVerdict};
 
 use super::{Store, annotation, failed};
 use crate::safe_text::indented;
-use crate::{Annotation, EntryId, EntryKind, Plan, ResultsError, Summary, UtcTime};
+use crate::{Annotation, EntryId, EntryKind, Plan, ResultsError, SearchAnswer, Summary, UtcTime};
 
 /// Which entries are listed: those that meet all given conditions, the newest ones.
 #[derive(Clone, Debug)]
@@ -50,6 +50,8 @@ pub enum Entry {
     Experiment(ExperimentLine),
     /// A query set.
     QuerySet(Box<QuerySetLine>),
+    /// A search.
+    Search(Box<SearchLine>),
 }
 
 impl From<RunLine> for Entry {
@@ -66,6 +68,7 @@ impl Entry {
             Entry::Comparison(line) => (EntryKind::Comparison, line.comparison),
             Entry::Experiment(line) => (EntryKind::Experiment, line.experiment),
             Entry::QuerySet(line) => (EntryKind::QuerySet, line.query_set),
+            Entry::Search(line) => (EntryKind::Search, line.search),
         };
         EntryId { kind, number }
     }
@@ -77,6 +80,7 @@ impl Entry {
             Entry::Comparison(line) => &line.started_at,
             Entry::Experiment(line) => &line.started_at,
             Entry::QuerySet(line) => &line.started_at,
+            Entry::Search(line) => &line.started_at,
         }
     }
 
@@ -87,6 +91,7 @@ impl Entry {
             Entry::Comparison(line) => &line.annotation,
             Entry::Experiment(line) => &line.annotation,
             Entry::QuerySet(line) => &line.annotation,
+            Entry::Search(line) => &line.annotation,
         }
     }
 }
@@ -175,6 +180,36 @@ pub struct QuerySetLine {
     pub different: u32,
     /// Elapsed time of all streams together.
     pub elapsed_us: Option<i64>,
+}
+
+/// A stored search in the list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchLine {
+    /// Its number.
+    pub search: i64,
+    /// Label and note.
+    #[serde(flatten)]
+    pub annotation: Annotation,
+    /// `complete`, `interrupted` or `failed`.
+    pub status: String,
+    /// Start time, UTC.
+    pub started_at: String,
+    /// Names of its scripts, joined by `+`.
+    pub name: String,
+    /// The kind of answer; `null` if this version does not know it.
+    pub answer: Option<SearchAnswer>,
+    /// The rate that the answer is about.
+    pub rate_tps: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub rate_low: Option<f64>,
+    /// Upper end.
+    pub rate_high: Option<f64>,
+    /// The lowest rate that broke the goals.
+    pub broken_tps: Option<f64>,
+    /// The goals, joined by commas.
+    pub goals: String,
+    /// Server version.
+    pub server_version: Option<String>,
 }
 
 /// A stored run in the list.
@@ -373,6 +408,14 @@ WHERE CONDITIONS
   AND (:script IS NULL OR instr(name, :script) > 0)
 ORDER BY started_at DESC, query_set DESC LIMIT :newest";
 
+const SEARCHES: &str = "
+SELECT search, status, started_at, name, answer, rate_tps, rate_low, rate_high, broken_tps, goals, server_version, label, note
+FROM search_summary
+WHERE CONDITIONS
+  AND (:host IS NULL OR hostname = :host)
+  AND (:script IS NULL OR instr(name, :script) > 0)
+ORDER BY started_at DESC, search DESC LIMIT :newest";
+
 /// The goals of each complete trial of an experiment, as JSON.
 const GOALS: &str = "SELECT json_extract(summary, '$.goals') FROM trials JOIN runs USING (run) \
                      WHERE experiment = ?1 AND trials.status = 'complete'";
@@ -448,6 +491,23 @@ fn query_set_line(row: &Row<'_>) -> rusqlite::Result<QuerySetLine> {
     })
 }
 
+fn search_line(row: &Row<'_>) -> rusqlite::Result<SearchLine> {
+    Ok(SearchLine {
+        search: row.get(0)?,
+        annotation: annotation(row, 11)?,
+        status: row.get(1)?,
+        started_at: row.get(2)?,
+        name: row.get(3)?,
+        answer: serde_json::from_value(row.get::<_, String>(4)?.into()).ok(),
+        rate_tps: row.get(5)?,
+        rate_low: row.get(6)?,
+        rate_high: row.get(7)?,
+        broken_tps: row.get(8)?,
+        goals: row.get::<_, Option<String>>(9)?.unwrap_or_default(),
+        server_version: row.get(10)?,
+    })
+}
+
 fn comparison_line(row: &Row<'_>) -> rusqlite::Result<ComparisonLine> {
     let text = |column| row.get::<_, Option<String>>(column).map(Option::unwrap_or_default);
     Ok(ComparisonLine {
@@ -495,6 +555,8 @@ impl Store {
             entries.extend(
                 self.rows(COMPARISONS, filter, |row| Ok(Entry::Comparison(Box::new(comparison_line(row)?))))?,
             );
+            entries
+                .extend(self.rows(SEARCHES, filter, |row| Ok(Entry::Search(Box::new(search_line(row)?))))?);
             for mut line in self.rows(EXPERIMENTS, filter, experiment_line)? {
                 line.goals = self.goals_of_trials(line.experiment)?;
                 entries.push(Entry::Experiment(line));

@@ -13,6 +13,7 @@ mod process;
 mod query_sets;
 mod remove;
 mod schema_changes;
+mod searches;
 mod steps;
 mod tables;
 mod trials;
@@ -35,8 +36,8 @@ pub use experiment::{StoredExperiment, StoredRun, StoredTrial, TableSizes};
 pub use find::{Found, find, find_entry};
 pub use import::{ImportEvent, ImportTotals, Imported, records_in};
 pub use list::{
-    ComparisonLine, Entry, ExperimentLine, ListFilter, QuerySetLine, RunLine, RunStatus, TrialOfRun,
-    entries_json,
+    ComparisonLine, Entry, ExperimentLine, ListFilter, QuerySetLine, RunLine, RunStatus, SearchLine,
+    TrialOfRun, entries_json,
 };
 pub use remove::Removed;
 pub use schema_changes::{ChangedDatabase, LeftChange, MadeObject};

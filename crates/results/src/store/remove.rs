@@ -89,7 +89,7 @@ impl Store {
 /// Why this entry cannot be removed together with the others.
 fn refusal(transaction: &Transaction<'_>, id: EntryId, all: &[EntryId]) -> rusqlite::Result<Option<Refusal>> {
     match id.kind {
-        EntryKind::Comparison | EntryKind::QuerySet => Ok(None),
+        EntryKind::Comparison | EntryKind::QuerySet | EntryKind::Search => Ok(None),
         EntryKind::Run => {
             let sql = "SELECT runs.status, experiment FROM runs LEFT JOIN trials USING (run) WHERE run = ?1";
             let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?));
@@ -133,7 +133,7 @@ fn remove_rows(transaction: &Transaction<'_>, id: EntryId) -> rusqlite::Result<V
     let sql = match id.kind {
         EntryKind::Run => format!("{runs} run = ?1"),
         EntryKind::Experiment => format!("{runs} run IN (SELECT run FROM trials WHERE experiment = ?1)"),
-        EntryKind::Comparison | EntryKind::QuerySet => format!("{runs} ?1 IS NULL"),
+        EntryKind::Comparison | EntryKind::QuerySet | EntryKind::Search => format!("{runs} ?1 IS NULL"),
     };
     let runs = transaction
         .prepare(&sql)?

@@ -130,8 +130,21 @@ CREATE TABLE query_sets (
     note TEXT
 );
 
+CREATE TABLE searches (
+    search INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('complete', 'interrupted', 'failed')),
+    answer TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    ended_at TEXT NOT NULL,
+    record TEXT NOT NULL CHECK (json_valid(record)),
+    hostname TEXT NOT NULL,
+    label TEXT,
+    note TEXT
+);
+
 CREATE TABLE removals (
-    kind TEXT NOT NULL CHECK (kind IN ('run', 'comparison', 'experiment', 'query_set')),
+    kind TEXT NOT NULL CHECK (kind IN ('run', 'comparison', 'experiment', 'query_set', 'search')),
     number INTEGER NOT NULL,
     started_at TEXT NOT NULL,
     removed_at TEXT NOT NULL,
@@ -149,6 +162,10 @@ BEGIN SELECT RAISE(ABORT, 'comparisons are removed only by pgmeter runs rm'); EN
 CREATE TRIGGER query_sets_stay BEFORE DELETE ON query_sets
 WHEN NOT EXISTS (SELECT 1 FROM removals WHERE kind = 'query_set' AND number = OLD.query_set)
 BEGIN SELECT RAISE(ABORT, 'query sets are removed only by pgmeter runs rm'); END;
+
+CREATE TRIGGER searches_stay BEFORE DELETE ON searches
+WHEN NOT EXISTS (SELECT 1 FROM removals WHERE kind = 'search' AND number = OLD.search)
+BEGIN SELECT RAISE(ABORT, 'searches are removed only by pgmeter runs rm'); END;
 
 CREATE TRIGGER experiments_stay BEFORE DELETE ON experiments
 WHEN NOT EXISTS (SELECT 1 FROM removals WHERE kind = 'experiment' AND number = OLD.experiment)

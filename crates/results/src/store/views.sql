@@ -309,3 +309,33 @@ SELECT query_set, query_sets.name,
        json_extract(time.value, '$.backend_system_us') AS backend_system_us,
        json_extract(time.value, '$.workers_cpu_us') AS workers_cpu_us
 FROM query_sets, json_each(query_sets.record, '$.steps') AS step, json_each(step.value, '$.times') AS time;
+
+-- A row per search; its rates are in transactions per second.
+CREATE VIEW search_summary AS
+SELECT search, name, status, answer, started_at, ended_at, hostname,
+       json_extract(record, '$.environment.server.version') AS server_version,
+       json_extract(record, '$.search.rate_tps') AS rate_tps,
+       json_extract(record, '$.search.interval.low') AS rate_low,
+       json_extract(record, '$.search.interval.high') AS rate_high,
+       json_extract(record, '$.search.kept_tps') AS kept_tps,
+       json_extract(record, '$.search.broken_tps') AS broken_tps,
+       json_extract(record, '$.search.nearest.resource') AS nearest_limit,
+       (SELECT group_concat(json_extract(value, '$.goal'), ', ') FROM json_each(record, '$.search.goals')) AS goals,
+       json_extract(record, '$.search.clients') AS clients,
+       json_extract(record, '$.search.elapsed_s') AS elapsed_s,
+       label, note
+FROM searches;
+
+-- A row per load of a search.
+CREATE VIEW search_loads AS
+SELECT search, searches.name,
+       json_extract(load.value, '$.rate_tps') AS rate_tps,
+       json_extract(load.value, '$.verdict') AS verdict,
+       json_extract(load.value, '$.achieved_tps') AS achieved_tps,
+       json_extract(load.value, '$.p50_us') AS p50_us,
+       json_extract(load.value, '$.p99_us') AS p99_us,
+       json_extract(load.value, '$.p999_us') AS p999_us,
+       json_extract(load.value, '$.nearest.resource') AS nearest_limit,
+       json_extract(load.value, '$.nearest.share') AS nearest_share,
+       json_array_length(load.value, '$.trials') AS trials
+FROM searches, json_each(searches.record, '$.search.loads') AS load;

@@ -9,6 +9,7 @@ mod query_sets;
 mod ranks;
 mod records;
 mod rules;
+mod searches;
 mod steps;
 mod store;
 mod warnings;

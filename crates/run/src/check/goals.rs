@@ -51,12 +51,15 @@ fn script(name: &str, scripts: &Scripts) -> Option<usize> {
         .or_else(|| names().position(is_stem))
 }
 
+/// For each goal, the index of its script, if it is about a single one.
+pub(crate) fn scripts_of_goals(spec: &RunSpec, scripts: &Scripts) -> Vec<Option<usize>> {
+    let index = |goal: &Goal| goal.script.as_ref().and_then(|name| script(name, scripts));
+    spec.goals.iter().map(index).collect()
+}
+
 /// A meter of the goals that never ends a run.
 pub(crate) fn passive_meter(spec: &RunSpec, scripts: &Scripts) -> GoalMeter {
-    let goals = spec.goals.iter().map(|goal| {
-        let of_script = goal.script.as_ref().and_then(|name| script(name, scripts));
-        (goal.clone(), of_script)
-    });
+    let goals = spec.goals.iter().cloned().zip(scripts_of_goals(spec, scripts));
     GoalMeter::new(goals).of_rate(spec.rate_tps)
 }
 

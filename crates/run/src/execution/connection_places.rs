@@ -31,22 +31,41 @@ struct PoolPlaces {
     are_kept: bool,
 }
 
+/// The connections of a server.
+struct ServerPlaces {
+    most: u64,
+    /// Not for every user.
+    reserved: u64,
+    /// In use, without the session that asks: it ends before the load.
+    used: u64,
+}
+
+impl ServerPlaces {
+    fn of(session: &mut Session) -> Option<Self> {
+        let end = if session.server_version_num() < 100_000 {
+            ")"
+        } else {
+            " WHERE backend_type = 'client backend')"
+        };
+        let rows = session.query_catalogs(&format!("{CONNECTIONS}{end}")).ok()?;
+        let number = |at| rows.first()?.get(at)?.parse::<u64>().ok();
+        Some(Self { most: number(0)?, reserved: number(1)?, used: number(2)?.saturating_sub(1) })
+    }
+}
+
+/// Connections of a server that are neither in use nor reserved; `None` if it does not tell.
+pub fn free_connections(session: &mut Session) -> Option<u64> {
+    let ServerPlaces { most, reserved, used } = ServerPlaces::of(session)?;
+    Some(most.saturating_sub(reserved).saturating_sub(used))
+}
+
 impl Runner {
     /// A warning if a superuser's load takes connections that the server reserves, so that it refuses all others.
     pub(crate) fn warn_of_reserved(&self, session: &mut Session, events: &mut dyn FnMut(Event<'_>)) {
         if session.parameter("is_superuser") != Some("on") {
             return;
         }
-        let end = if session.server_version_num() < 100_000 {
-            ")"
-        } else {
-            " WHERE backend_type = 'client backend')"
-        };
-        let rows = session.query_catalogs(&format!("{CONNECTIONS}{end}")).unwrap_or_default();
-        let number = |at| rows.first().and_then(|row| row.get(at)?.parse::<u64>().ok());
-        let (Some(most), Some(reserved), Some(used)) = (number(0), number(1), number(2)) else { return };
-        // This session ends before the load.
-        let used = used.saturating_sub(1);
+        let Some(ServerPlaces { most, reserved, used }) = ServerPlaces::of(session) else { return };
         let clients = u64::from(self.spec.clients);
         let is_observed = self.spec.observe != ObserveLevel::Off;
         let needed = clients + u64::from(is_observed);

@@ -186,6 +186,11 @@ impl Runner {
         goals::passive_meter(&self.spec, &self.scripts)
     }
 
+    /// For each goal, the index of its script, if it is about a single one.
+    pub fn scripts_of_goals(&self) -> Vec<Option<usize>> {
+        goals::scripts_of_goals(&self.spec, &self.scripts)
+    }
+
     /// The target of the clients of scripts without a named one.
     pub(crate) fn client_target(&self) -> &Target {
         self.pooler.as_ref().map_or(&self.target, |pooler| &pooler.clients)

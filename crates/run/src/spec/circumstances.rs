@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use connect::Password;
 use engine::{Compatibility, Tracer, WorkerIntro};
-use results::{Annotation, SafeText};
+use results::{Annotation, Environment, SafeText};
 use server::Locations;
 
 /// Subdirectory of the cache for calibrations.
@@ -32,6 +32,11 @@ pub struct Circumstances {
     pub asks_settings: bool,
     /// Directory of the record, whose disk is examined before the run; `None`: the record is not saved.
     pub records: Option<PathBuf>,
+    /// The environment as an earlier run of the same load examined it; `None`: it is examined.
+    pub environment: Option<Environment>,
+    /// A run with a rate ends if its queue grows without end and a transaction waits for much longer than this; `None`:
+    /// it continues.
+    pub queue_limit: Option<Duration>,
     /// One-way delay of a simulated network between clients and server.
     pub relay_delay: Option<Duration>,
     /// Values given relative to the server's host: the keys with their descriptions.
@@ -58,6 +63,8 @@ impl Default for Circumstances {
             calibrations: calibrations(),
             asks_settings: true,
             records: None,
+            environment: None,
+            queue_limit: None,
             relay_delay: None,
             relative: BTreeMap::new(),
             command_line: None,

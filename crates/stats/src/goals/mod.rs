@@ -12,6 +12,7 @@ mod parse;
 mod proportion;
 mod result;
 mod series;
+mod share;
 
 pub use goal::{Goal, GoalFigure, GoalSide, LatencyKind, LatencyStatistic};
 pub use meter::{GOALS_MAX, GoalMeter};

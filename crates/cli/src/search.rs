@@ -1,0 +1,92 @@
+//! `pgmeter search`: the highest rate that keeps goals. The crate `lab` searches; this module has the options, output, and
+//! exit status. docs/search.md explains the method.
+
+use ::lab::SearchOptions;
+use clap::Args;
+use report::Subject;
+use run::{Circumstances, ExitStatus, RunError, RunSpec, fresh_seed};
+
+use crate::arguments::{AnnotationArguments, ConnectionArguments, StoreArguments};
+use crate::failure::Failure;
+use crate::listener::listening;
+use crate::options::{RunCommand, RunOptions};
+use crate::output::{Output, OutputArguments};
+use crate::run_output::circumstances;
+use crate::signals::Signals;
+use crate::terminal::{self, Terminal};
+
+#[derive(Clone, Copy, Debug)]
+struct Search;
+
+impl RunCommand for Search {
+    const OPTIONS: &'static [&'static str] = ::lab::OPTIONS_OF_SEARCH;
+    const HELPS: &'static [(&'static str, &'static str)] = &[("goal", ::lab::GOAL_OF_SEARCH)];
+
+    fn base() -> RunSpec {
+        RunSpec::default()
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArguments {
+    #[command(flatten)]
+    connection: ConnectionArguments,
+    #[command(flatten)]
+    run: RunOptions<Search>,
+    /// Time for everything, such as 90s, 5min or 1h
+    #[arg(long, value_name = "TIME", default_value = "5min", help_heading = "Search", value_parser = SearchOptions::budget)]
+    budget: f64,
+    /// Half of the interval, relative to the rate, at which the search may end
+    #[arg(long, value_name = "PERCENT", default_value = "3%", help_heading = "Search", value_parser = SearchOptions::width)]
+    width: f64,
+    /// The highest rate to try, in transactions per second
+    #[arg(long, value_name = "TPS", help_heading = "Search", value_parser = SearchOptions::rate)]
+    max_rate: Option<f64>,
+    /// Number of clients; auto: as many as the rate needs
+    #[arg(short, long, value_name = "auto|N", default_value = "auto", help_heading = "Search", value_parser = SearchOptions::clients)]
+    clients: ::lab::SearchClients,
+    #[command(flatten)]
+    output: OutputArguments,
+    #[command(flatten)]
+    annotation: AnnotationArguments,
+    #[command(flatten)]
+    places: StoreArguments,
+}
+
+pub(crate) fn run(
+    arguments: &SearchArguments,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<ExitStatus, Failure> {
+    let output = arguments.output.output(terminal)?;
+    search(arguments, &output, terminal, signals)
+        .inspect_err(|failure| output.write_failure("search", failure, terminal))
+}
+
+fn search(
+    arguments: &SearchArguments,
+    output: &Output,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<ExitStatus, Failure> {
+    let SearchArguments { budget: budget_s, width, max_rate: max_rate_tps, clients, .. } = *arguments;
+    let spec = arguments.run.spec()?;
+    terminal::mask(run::secret_values(&spec.variables).into_iter().cloned());
+    let seed = spec.seed.unwrap_or_else(fresh_seed);
+    let options = SearchOptions { budget_s, width, max_rate_tps, clients: clients.0, seed };
+    let (target, places) = (arguments.connection.target()?, arguments.places.announced(terminal)?);
+    let circumstances = Circumstances {
+        command_line: Some(run::command_line(spec.seed.is_none().then_some(seed))),
+        annotation: arguments.annotation.annotation()?,
+        ..circumstances()
+    };
+    let done = listening(terminal, places.clone(), Output::default(), |listener| {
+        ::lab::search((spec, target), &options, &places, &circumstances, listener, signals)
+    })?;
+    output.show(Subject::Search(&done.record), terminal)?;
+    let status = done.exit_status();
+    let kept = done.kept.map_err(|error| RunError::not_stored(error, [done.record.to_json()]))?;
+    terminal.say(format_args!("stored as search h{kept} in {}", places.store().display()));
+    // The answer is shown and stored all the same.
+    done.failure.map_or(Ok(status), |failure| Err(failure.into()))
+}

@@ -1,0 +1,375 @@
+//! The steps of a search in their order: bursts, trials, confirmations. `search` decides, `loads` runs them.
+
+use results::{LimitedBy, LoadVerdict, SearchBurst, SearchGoal};
+use run::RunError;
+use search::{Burst, Bursts, Confirmation, Search, SearchPlan, Step};
+
+use super::loads::{Loads, MeasuredLoad, OpenLoad, as_trial};
+use super::options::SearchOptions;
+use crate::event::Listener;
+
+/// Trials between two lines of progress.
+const TRIALS_BETWEEN_LINES: usize = 10;
+/// Times that the number of clients is doubled because it was the limit.
+const DOUBLINGS_MAX: u32 = 4;
+/// Loads that fail in a row before the search ends.
+const FAILURES_MAX: u32 = 2;
+
+/// A search and what it has measured.
+pub(super) struct SearchRun {
+    pub(super) options: SearchOptions,
+    pub(super) goals: Vec<SearchGoal>,
+    pub(super) bursts: Vec<SearchBurst>,
+    /// Clients of the open loop; 0 before the bursts have ended.
+    pub(super) clients: u32,
+    clients_max: u32,
+    doublings: u32,
+    pub(super) trials: Vec<MeasuredLoad>,
+    pub(super) confirmations: Vec<MeasuredLoad>,
+    pub(super) search: Option<Search>,
+}
+
+impl SearchRun {
+    pub(super) fn new(options: &SearchOptions, goals: Vec<SearchGoal>, clients_max: u32) -> Self {
+        Self {
+            options: *options,
+            goals,
+            bursts: Vec::new(),
+            clients: 0,
+            clients_max,
+            doublings: 0,
+            trials: Vec::new(),
+            confirmations: Vec::new(),
+            search: None,
+        }
+    }
+
+    /// Whether nothing was measured yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bursts.is_empty()
+    }
+
+    /// All steps. After an error, what was measured before remains.
+    pub(super) fn run(&mut self, loads: &mut dyn Loads, listener: Listener<'_>) -> Result<(), RunError> {
+        let mut search = self.begin(loads, listener)?;
+        self.search = Some(search.clone());
+        loop {
+            match search.next(loads.passed_s()) {
+                Step::Trial(rate_tps, seconds) => {
+                    self.trial(&mut search, rate_tps, seconds, loads, listener)?
+                }
+                Step::Confirm(rate_tps, seconds) => {
+                    let text = format!("confirming {rate_tps:.0} tps for {seconds:.0} s");
+                    let measured = self.load(rate_tps, seconds, &text, loads, listener)?;
+                    let is_kept = measured.trial.figures.verdict == LoadVerdict::Kept;
+                    listener.say(format_args!("{text}: {}", measured.trial.figures.verdict.name()));
+                    search.confirm(Confirmation { rate_tps, is_kept });
+                    self.confirmations.push(measured);
+                }
+                Step::Done => return Ok(()),
+            }
+            self.search = Some(search.clone());
+        }
+    }
+
+    /// Runs the bursts and plans the search.
+    fn begin(&mut self, loads: &mut dyn Loads, listener: Listener<'_>) -> Result<Search, RunError> {
+        let mut bursts = Bursts::new(self.options.clients, self.clients_max);
+        while let Some(clients) = bursts.next_clients() {
+            let busy = listener.busy(format_args!("closed loop with {clients} clients …"));
+            let tps = loads.burst(clients)?;
+            drop(busy);
+            listener.say(format_args!("closed loop with {clients} clients: {tps:.0} tps"));
+            bursts.add(Burst { clients, tps });
+            self.bursts.push(SearchBurst { clients, tps });
+        }
+        self.clients = bursts.clients();
+        let top_tps = bursts.top_tps();
+        if top_tps <= 0.0 {
+            return Err(RunError::Aborted("no transaction succeeded in a closed loop".to_owned()));
+        }
+        let SearchOptions { budget_s, width, max_rate_tps, .. } = self.options;
+        listener.say(format_args!(
+            "searching below {top_tps:.0} tps with {} clients, at most {budget_s:.0} s",
+            self.clients
+        ));
+        Ok(Search::new(SearchPlan {
+            limits: self.goals.iter().map(|goal| goal.allowed_share).collect(),
+            top_tps,
+            max_rate_tps,
+            width,
+            budget_s,
+            confirmation_s: self.options.confirmation_s(),
+            overhead_s: loads.overhead_s(),
+        }))
+    }
+
+    fn trial(
+        &mut self,
+        search: &mut Search,
+        rate_tps: f64,
+        seconds: f64,
+        loads: &mut dyn Loads,
+        listener: Listener<'_>,
+    ) -> Result<(), RunError> {
+        let left_s = (self.options.budget_s - loads.passed_s()).max(0.0);
+        let known = search.fitted().map(|fit| format!(" (estimate {:.0})", fit.rate_tps)).unwrap_or_default();
+        let text = format!(
+            "trial {} at {rate_tps:.0} tps{known}, at most {left_s:.0} s left",
+            self.trials.len() + 1
+        );
+        let measured = self.load(rate_tps, seconds, &text, loads, listener)?;
+        let is_broken = measured.trial.figures.verdict == LoadVerdict::Broken;
+        let limited_by = measured.trial.limited_by;
+        if is_broken && limited_by == LimitedBy::ClientCount && self.doubles() {
+            listener
+                .say(format_args!("{rate_tps:.0} tps needs more clients: searching with {}", self.clients));
+            // Trials with too few clients measured the queue for them.
+            self.trials.clear();
+            search.restart();
+            return Ok(());
+        }
+        let is_client_limited = limited_by == LimitedBy::Generator;
+        search.add(as_trial(rate_tps, &measured.trial.figures.goals, is_client_limited));
+        self.trials.push(measured);
+        self.say_progress(search, listener);
+        Ok(())
+    }
+
+    /// Doubles the clients if they may be chosen and the server accepts more.
+    fn doubles(&mut self) -> bool {
+        let more = self.clients.saturating_mul(2).min(self.clients_max);
+        let may = self.options.clients.is_none() && more > self.clients && self.doublings < DOUBLINGS_MAX;
+        if may {
+            self.clients = more;
+            self.doublings += 1;
+        }
+        may
+    }
+
+    /// Runs a load; one that fails is repeated once, on new connections.
+    fn load(
+        &self,
+        rate_tps: f64,
+        seconds: f64,
+        text: &str,
+        loads: &mut dyn Loads,
+        listener: Listener<'_>,
+    ) -> Result<MeasuredLoad, RunError> {
+        let load = OpenLoad { rate_tps, seconds, clients: self.clients };
+        let mut failures = 0;
+        loop {
+            let busy = listener.busy(format_args!("{text} …"));
+            let measured = loads.open_loop(load);
+            drop(busy);
+            failures += 1;
+            match measured {
+                Err(failure) if !failure.is_interruption() && failures < FAILURES_MAX => {
+                    listener.warn(format_args!("a load failed and is repeated once: {failure}"));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// A line for each load of the bracket, and one for some trials of the fit.
+    fn say_progress(&self, search: &Search, listener: Listener<'_>) {
+        let Some(last) = self.trials.last() else { return };
+        match search.fitted() {
+            None => {
+                let figures = &last.trial.figures;
+                let over: Vec<_> =
+                    figures.goals.iter().map(|count| format!("{:.2} %", 100.0 * count.share())).collect();
+                let (rate_tps, verdict) = (figures.rate_tps, figures.verdict.name());
+                listener.say(format_args!("{rate_tps:.0} tps: {verdict} ({} over)", over.join(", ")));
+            }
+            Some(fit) if self.trials.len().is_multiple_of(TRIALS_BETWEEN_LINES) => {
+                listener.say(format_args!(
+                    "{} trials: {:.0} tps ({:.0} … {:.0})",
+                    self.trials.len(),
+                    fit.rate_tps,
+                    fit.low_tps,
+                    fit.high_tps
+                ))
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use results::{LoadFigures, OverCount, SearchTrial};
+    use search::Answer;
+    use stats::ScriptStats;
+
+    use super::super::loads::verdict;
+    use super::*;
+    use crate::event::Event;
+
+    /// A server that keeps the goal for certain up to a rate, in a time of its own.
+    struct Simulated {
+        capacity_tps: f64,
+        passed_s: f64,
+        loads: usize,
+        /// The load with this number fails so often.
+        failure: (usize, usize),
+        /// What limits broken loads with at least so many clients.
+        limited_by: LimitedBy,
+        clients_needed: u32,
+        is_interrupted_at: usize,
+    }
+
+    impl Simulated {
+        fn of(capacity_tps: f64) -> Self {
+            Self {
+                capacity_tps,
+                passed_s: 0.0,
+                loads: 0,
+                failure: (usize::MAX, 0),
+                limited_by: LimitedBy::Server,
+                clients_needed: 1,
+                is_interrupted_at: usize::MAX,
+            }
+        }
+    }
+
+    impl Loads for Simulated {
+        fn burst(&mut self, clients: u32) -> Result<f64, RunError> {
+            self.passed_s += 2.5;
+            Ok((f64::from(clients) * 100.0).min(2.0 * self.capacity_tps))
+        }
+
+        fn open_loop(&mut self, load: OpenLoad) -> Result<MeasuredLoad, RunError> {
+            self.passed_s += load.seconds + 0.5;
+            if self.loads == self.is_interrupted_at {
+                return Err(RunError::Interrupted("interrupted".into()));
+            }
+            if self.loads == self.failure.0 && self.failure.1 > 0 {
+                self.failure.1 -= 1;
+                return Err(RunError::Aborted("a client was aborted".to_owned()));
+            }
+            self.loads += 1;
+            let is_enough = load.clients >= self.clients_needed;
+            let over = if load.rate_tps < self.capacity_tps && is_enough { 0.0 } else { 900.0 };
+            let goals = vec![OverCount { over, of: 1000.0 }];
+            let figures = LoadFigures {
+                rate_tps: load.rate_tps,
+                verdict: verdict(&goals, &self::goals()),
+                goals,
+                achieved_tps: load.rate_tps,
+                p50_us: None,
+                p99_us: None,
+                p999_us: None,
+                nearest: None,
+            };
+            let trial = SearchTrial {
+                figures,
+                start_s: self.passed_s,
+                duration_s: load.seconds,
+                is_ended_early: false,
+                clients: load.clients,
+                limited_by: if is_enough { self.limited_by } else { LimitedBy::ClientCount },
+            };
+            Ok(MeasuredLoad { trial, stats: ScriptStats::new(), waits: Vec::new(), events: Some([1, 0]) })
+        }
+
+        fn passed_s(&self) -> f64 {
+            self.passed_s
+        }
+
+        fn overhead_s(&self) -> f64 {
+            0.5
+        }
+    }
+
+    fn goals() -> Vec<SearchGoal> {
+        vec![SearchGoal { goal: "p99 < 20ms".parse().unwrap(), allowed_share: 0.01 }]
+    }
+
+    fn options() -> SearchOptions {
+        SearchOptions { budget_s: 300.0, width: 0.03, max_rate_tps: None, clients: None, seed: 1 }
+    }
+
+    /// The search after its end, with the messages, and the error that ended it.
+    fn ran(options: SearchOptions, loads: &mut Simulated) -> (SearchRun, Vec<String>, Result<(), RunError>) {
+        let messages = RefCell::new(Vec::new());
+        let told = |event: Event<'_>| match event {
+            Event::Message(text) | Event::Warning(text) => messages.borrow_mut().push(text),
+            _ => {}
+        };
+        let mut run = SearchRun::new(&options, goals(), 90);
+        let result = run.run(loads, Listener::new(&told));
+        (run, messages.into_inner(), result)
+    }
+
+    fn answer(run: &SearchRun) -> Answer {
+        run.search.as_ref().map_or(Answer::Nothing, Search::answer)
+    }
+
+    #[test]
+    fn bursts_find_the_clients_and_trials_an_answer_that_is_confirmed() {
+        let mut loads = Simulated::of(520.0);
+        let (run, messages, result) = ran(options(), &mut loads);
+        assert!(result.is_ok() && loads.passed_s < 301.0);
+        assert_eq!(run.bursts.iter().map(|burst| burst.clients).collect::<Vec<_>>(), [4, 8, 16, 32]);
+        assert_eq!(run.clients, 32);
+        let Answer::Sustains(estimate) = answer(&run) else { panic!("{:?}", answer(&run)) };
+        assert!((480.0..540.0).contains(&estimate.rate_tps), "{estimate:?}");
+        assert_eq!(run.confirmations.len(), 1);
+        let load = &run.confirmations[0].trial;
+        assert_eq!((load.figures.rate_tps, load.figures.verdict), (estimate.low_tps, LoadVerdict::Kept));
+        assert_eq!(messages[0], "closed loop with 4 clients: 400 tps");
+        assert!(messages.iter().any(|line| line.contains("728 tps: broken")), "{messages:?}");
+    }
+
+    #[test]
+    fn too_few_clients_are_doubled_and_their_trials_forgotten_unless_the_user_gave_their_number() {
+        let mut loads = Simulated { clients_needed: 60, ..Simulated::of(520.0) };
+        let (run, messages, result) = ran(options(), &mut loads);
+        assert!(result.is_ok() && matches!(answer(&run), Answer::Sustains(_)));
+        assert!(run.clients == 64 && run.trials.iter().all(|measured| measured.trial.clients == 64));
+        assert!(
+            messages.iter().any(|line| line.ends_with("needs more clients: searching with 64")),
+            "{messages:?}"
+        );
+        let mut loads = Simulated { clients_needed: 60, ..Simulated::of(520.0) };
+        let (run, _, result) = ran(SearchOptions { clients: Some(8), ..options() }, &mut loads);
+        assert!(result.is_ok() && matches!(answer(&run), Answer::BrokenAtLowest(_)), "{:?}", answer(&run));
+        assert_eq!(run.bursts.len(), 1);
+    }
+
+    #[test]
+    fn a_load_that_fails_is_repeated_once_and_then_ends_the_search_with_the_bracket_so_far() {
+        let mut loads = Simulated { failure: (3, 1), ..Simulated::of(520.0) };
+        let (run, messages, result) = ran(options(), &mut loads);
+        assert!(result.is_ok() && matches!(answer(&run), Answer::Sustains(_)));
+        assert!(messages.iter().any(|line| line.starts_with("a load failed and is repeated once")));
+        let mut loads = Simulated { failure: (3, 2), ..Simulated::of(520.0) };
+        let (run, _, result) = ran(options(), &mut loads);
+        assert!(result.is_err_and(|failure| !failure.is_interruption()));
+        assert!(matches!(answer(&run), Answer::Between(..)) && run.trials.len() == 3);
+    }
+
+    #[test]
+    fn an_interruption_leaves_what_is_known_so_far() {
+        let mut loads = Simulated { is_interrupted_at: 2, ..Simulated::of(520.0) };
+        let (run, _, result) = ran(options(), &mut loads);
+        assert!(result.is_err_and(|failure| failure.is_interruption()));
+        let Answer::Between(kept, broken) = answer(&run) else { panic!("{:?}", answer(&run)) };
+        assert!(kept < 520.0 && broken >= 520.0);
+    }
+
+    #[test]
+    fn a_limit_of_the_generator_leaves_a_lower_bound_and_the_highest_rate_of_the_user_an_answer() {
+        let mut loads = Simulated { limited_by: LimitedBy::Generator, ..Simulated::of(520.0) };
+        let (run, _, result) = ran(options(), &mut loads);
+        assert!(result.is_ok());
+        assert!(matches!(answer(&run), Answer::ClientLimited(rate) if rate < 520.0), "{:?}", answer(&run));
+        let limited = SearchOptions { max_rate_tps: Some(300.0), ..options() };
+        let (run, ..) = ran(limited, &mut Simulated::of(520.0));
+        assert_eq!(answer(&run), Answer::KeptAtHighest(300.0));
+    }
+}

@@ -1,0 +1,114 @@
+//! A search in all formats, and the sentences of all kinds of answers.
+
+use results::{SearchAnswer, SearchRecord, SearchResult, Status};
+use testkit::search_record::{search_record, trial};
+
+use super::*;
+use crate::{Format, Subject, TextStyle, formatted};
+
+fn shown(record: &SearchRecord, format: Format) -> String {
+    let style = TextStyle { colour: false, width: 100 };
+    String::from_utf8(formatted(Subject::Search(record), format, &style).unwrap()).unwrap()
+}
+
+/// The first line for a search with these changes.
+fn first_line(change: impl FnOnce(&mut SearchResult)) -> String {
+    let mut record = search_record();
+    (record.search.nearest, record.search.confirmations) = (None, Vec::new());
+    change(&mut record.search);
+    words::answer(&record).replace(TIE, " ")
+}
+
+#[test]
+fn the_terminal_begins_with_the_answer_and_the_confirmation() {
+    let text = shown(&search_record(), Format::Text);
+    insta::assert_snapshot!(text, @"");
+}
+
+#[test]
+fn each_kind_of_answer_has_a_sentence() {
+    let of = |answer, kept: Option<f64>, broken: Option<f64>| {
+        first_line(|search| {
+            (search.answer, search.interval, search.rate_tps, search.broken_tps) =
+                (answer, None, kept, broken);
+        })
+    };
+    let (kept, broken) = (Some(150.04), Some(4_281.0));
+    let sentences = [
+        of(SearchAnswer::Corrected, kept, broken),
+        of(SearchAnswer::KeptAtHighest, kept, None),
+        of(SearchAnswer::Between, kept, broken),
+        of(SearchAnswer::Between, kept, None),
+        of(SearchAnswer::Between, None, broken),
+        of(SearchAnswer::GeneratorLimited, kept, None),
+        of(SearchAnswer::GeneratorLimited, None, None),
+        of(SearchAnswer::BrokenAtLowest, None, broken),
+        of(SearchAnswer::Unconfirmed, None, broken),
+        of(SearchAnswer::Nothing, None, None),
+    ];
+    insta::assert_snapshot!(sentences.join("\n"), @"");
+}
+
+#[test]
+fn an_answer_that_ended_early_says_so_and_gives_no_advice_about_the_budget() {
+    let mut record = search_record();
+    record.status = Status::Interrupted;
+    (record.search.answer, record.search.interval) = (SearchAnswer::Between, None);
+    record.search.confirmations.clear();
+    let text = shown(&record, Format::Text);
+    assert!(text.starts_with("BETWEEN 4,150 tps and 4,280 tps with p99 < 20 ms"), "{text}");
+    assert!(text.contains("\nInterrupted: the answer is what is known so far.\n"), "{text}");
+    assert!(!text.contains("Increase"), "{text}");
+}
+
+#[test]
+fn confirmations_say_what_was_inside() {
+    let of = |checkpoints, autovacuums| {
+        let mut record = search_record();
+        let trial = trial(4_000.0, 1.0, 60.2);
+        record.search.confirmations = vec![SearchConfirmation { trial, checkpoints, autovacuums }];
+        words::confirmation(&record).unwrap().replace(TIE, " ")
+    };
+    assert_eq!(
+        of(Some(1), Some(2)),
+        "Confirmed for 60 s at 4,000 tps, a checkpoint and 2 autovacuums included."
+    );
+    assert_eq!(
+        of(Some(0), Some(0)),
+        "Confirmed for 60 s at 4,000 tps, without a checkpoint or an autovacuum."
+    );
+    assert_eq!(of(None, None), "Confirmed for 60 s at 4,000 tps.");
+}
+
+#[test]
+fn programs_get_the_search_with_its_loads_and_trials() {
+    let record = search_record();
+    let json: serde_json::Value = serde_json::from_str(&shown(&record, Format::Json)).unwrap();
+    let search = &json["search"];
+    assert_eq!(
+        (search["rate_tps"].as_f64(), search["interval"]["low"].as_f64()),
+        (Some(4_148.2), Some(3_998.0))
+    );
+    assert_eq!(search["loads"][2]["verdict"], "broken");
+    assert_eq!(search["loads"][2]["trials"][0]["rate_tps"].as_f64(), Some(4_280.0));
+    let csv = shown(&record, Format::Csv);
+    assert!(csv.starts_with("rate_tps,verdict,achieved_tps,over_share,allowed_share,"), "{csv}");
+    assert!(csv.contains("\n4280,broken,4279,0.06,0.01,4280,17120,42800,server CPU,"), "{csv}");
+    let junit = shown(&record, Format::Junit);
+    assert!(junit.contains("<testcase classname=\"ser.sql\" name=\"p99 &lt; 20ms\""), "{junit}");
+    assert!(junit.contains("failures=\"0\" errors=\"0\""), "{junit}");
+}
+
+#[test]
+fn the_page_begins_with_the_answer_and_has_the_curve_and_the_loads() {
+    let page = shown(&search_record(), Format::Html);
+    let place = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}"));
+    let order = [
+        "SUSTAINS 4,150",
+        "Confirmed for",
+        "Throughput against latency",
+        "Transactions over the limit",
+        ">Loads<",
+    ];
+    assert!(order.map(place).is_sorted(), "{:?}", order.map(place));
+}
