@@ -80,12 +80,15 @@ const TRIALS_OF_LOAD: usize = 3;
 /// Trials at the highest rate before the answer is that it is kept.
 const TRIALS_AT_HIGHEST: usize = 5;
 /// Trials of the fit before the interval may end the search.
-const FITTED_MIN: usize = 14;
-/// Distances of the two rates from the estimate.
-const DISTANCE_MIN: f64 = 0.015;
-const DISTANCE_MAX: f64 = 0.12;
+const FITTED_MIN: usize = 32;
+/// Distances of the two rates from the estimate, in ln(rate), and as a share of half of the interval.
+const DISTANCE_MIN: f64 = 0.05;
+const DISTANCE_MAX: f64 = 0.07;
+const DISTANCE_SHARE: f64 = 0.7;
 /// Measured seconds of a trial.
 const TRIAL_S: (f64, f64) = (1.5, 10.0);
+/// Measured seconds of a trial of the fit: long enough that pauses of a server, such as every 5 s, are in most trials.
+const FIT_TRIAL_S: f64 = 5.0;
 /// Transactions over the limit that a trial at the answer should have.
 const OVER_WANTED: f64 = 10.0;
 /// Confirmations, the first included.
@@ -230,6 +233,9 @@ impl Search {
     }
 
     fn trial_s(&self, rate_tps: f64) -> f64 {
+        if self.estimate.is_some() {
+            return FIT_TRIAL_S;
+        }
         let least = self.plan.limits.iter().copied().fold(1.0, f64::min);
         let (shortest, longest) = TRIAL_S;
         let longest = longest.min(self.plan.budget_s / 20.0).max(shortest);
@@ -238,7 +244,7 @@ impl Search {
 
     fn next_rate(&self) -> f64 {
         let Some(estimate) = self.estimate else { return self.rate_tps };
-        let distance = (estimate.half_width() / 2.0).clamp(DISTANCE_MIN, DISTANCE_MAX);
+        let distance = (estimate.half_width() * DISTANCE_SHARE).clamp(DISTANCE_MIN, DISTANCE_MAX);
         // Pairs in mirrored order, low high high low, so that a steady drift cancels out.
         let is_low = matches!(self.fitted % 4, 0 | 3);
         let rate = estimate.rate_tps * if is_low { -distance } else { distance }.exp();
@@ -253,7 +259,10 @@ impl Search {
         for (curve, count) in self.curves.iter_mut().zip(&trial.counts) {
             curve.add(trial.rate_tps, count.over, count.of);
         }
-        self.estimate = estimate_of(&self.curves);
+        // Only whole pairs: an estimate between them would lean to one side.
+        if self.fitted.is_multiple_of(2) {
+            self.estimate = estimate_of(&self.curves);
+        }
     }
 
     /// Decides on the current load of the bracket, and chooses the next one.
