@@ -85,6 +85,8 @@ const FITTED_MIN: usize = 32;
 const DISTANCE_MIN: f64 = 0.05;
 const DISTANCE_MAX: f64 = 0.07;
 const DISTANCE_SHARE: f64 = 0.7;
+const LOWER: f64 = 0.5;
+const UPPER: f64 = 2.0;
 /// Measured seconds of a trial.
 const TRIAL_S: (f64, f64) = (1.5, 10.0);
 /// Measured seconds of a trial of the fit: long enough that pauses of a server, such as every 5 s, are in most trials.
@@ -247,7 +249,7 @@ impl Search {
         let distance = (estimate.half_width() * DISTANCE_SHARE).clamp(DISTANCE_MIN, DISTANCE_MAX);
         // Pairs in mirrored order, low high high low, so that a steady drift cancels out.
         let is_low = matches!(self.fitted % 4, 0 | 3);
-        let rate = estimate.rate_tps * if is_low { -distance } else { distance }.exp();
+        let rate = estimate.rate_tps * if is_low { -LOWER * distance } else { UPPER * distance }.exp();
         self.plan.max_rate_tps.map_or(rate, |highest| rate.min(highest))
     }
 
