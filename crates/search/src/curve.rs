@@ -75,6 +75,11 @@ impl ShareCurve {
         Some(CurveEstimate { rate_tps: best.exp(), low_tps: low.exp(), high_tps: high.exp() })
     }
 
+    /// Slope of the logit against ln(rate) if the share reaches the limit at this rate.
+    pub(crate) fn slope_at(&self, rate_tps: f64) -> f64 {
+        LocalFit::new(self.limit, self.around(rate_tps.ln())).slope_at(rate_tps.ln())
+    }
+
     /// The trials near a rate, given as its logarithm; the weight falls smoothly to 0.
     fn around(&self, middle: f64) -> Vec<Point> {
         let weigh = |point: &Point| {

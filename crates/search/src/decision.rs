@@ -85,8 +85,9 @@ const FITTED_MIN: usize = 32;
 const DISTANCE_MIN: f64 = 0.05;
 const DISTANCE_MAX: f64 = 0.07;
 const DISTANCE_SHARE: f64 = 0.7;
-const LOWER: f64 = 0.5;
-const UPPER: f64 = 2.0;
+/// Slope of the logit above which the trials below the answer see next to nothing: the distances of the two rates change.
+const STEEP: f64 = 8.0;
+const DISTANCES_STEEP: (f64, f64) = (0.5, 2.0);
 /// Measured seconds of a trial.
 const TRIAL_S: (f64, f64) = (1.5, 10.0);
 /// Measured seconds of a trial of the fit: long enough that pauses of a server, such as every 5 s, are in most trials.
@@ -117,6 +118,8 @@ pub struct Search {
     fitted: usize,
     /// What the curves say.
     estimate: Option<CurveEstimate>,
+    /// Slope of the logit of the share against ln(rate) at the estimate.
+    slope: f64,
     end: Option<Answer>,
     confirmations: Vec<Confirmation>,
 }
@@ -136,6 +139,7 @@ impl Search {
             curves: Vec::new(),
             fitted: 0,
             estimate: None,
+            slope: 0.0,
             end: None,
             confirmations: Vec::new(),
         }
@@ -247,9 +251,10 @@ impl Search {
     fn next_rate(&self) -> f64 {
         let Some(estimate) = self.estimate else { return self.rate_tps };
         let distance = (estimate.half_width() * DISTANCE_SHARE).clamp(DISTANCE_MIN, DISTANCE_MAX);
+        let (below, above) = if self.slope > STEEP { DISTANCES_STEEP } else { (1.0, 1.0) };
         // Pairs in mirrored order, low high high low, so that a steady drift cancels out.
         let is_low = matches!(self.fitted % 4, 0 | 3);
-        let rate = estimate.rate_tps * if is_low { -LOWER * distance } else { UPPER * distance }.exp();
+        let rate = estimate.rate_tps * (distance * if is_low { -below } else { above }).exp();
         self.plan.max_rate_tps.map_or(rate, |highest| rate.min(highest))
     }
 
@@ -263,8 +268,16 @@ impl Search {
         }
         // Only whole pairs: an estimate between them would lean to one side.
         if self.fitted.is_multiple_of(2) {
-            self.estimate = estimate_of(&self.curves);
+            self.estimate_now();
         }
+    }
+
+    fn estimate_now(&mut self) {
+        self.estimate = estimate_of(&self.curves);
+        self.slope = self.estimate.map_or(0.0, |estimate| {
+            let slopes = self.curves.iter().map(|curve| curve.slope_at(estimate.rate_tps));
+            slopes.fold(0.0, f64::max)
+        });
     }
 
     /// Decides on the current load of the bracket, and chooses the next one.
@@ -319,7 +332,7 @@ impl Search {
                 curve.add(trial.rate_tps, count.over, count.of);
             }
         }
-        self.estimate = estimate_of(&self.curves);
+        self.estimate_now();
     }
 
     /// Ends the search if broken loads are those of the generator's limit.

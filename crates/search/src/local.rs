@@ -12,7 +12,7 @@ const REACH: f64 = 0.7;
 const BEST_REACH: f64 = 0.12;
 /// Standard errors within which a rate is not rejected. More than the 1.96 of the normal distribution, because trials are
 /// few and because the search ends when the interval is narrow; `examples/coverage.rs` shows what it yields.
-const CRITICAL: f64 = 2.5;
+const CRITICAL: f64 = 2.6;
 /// The skewness of a few trials is smaller than that of many, because rare bad trials are missing.
 const SKEWNESS_FACTOR: f64 = 1.6;
 /// A trial counts by this power of its expected share, downwards: the scatter grows faster with the share than that of
@@ -79,6 +79,11 @@ impl LocalFit {
             if self.deviation(between, &mut slope) * direction < 0.0 { near = between } else { far = between }
         }
         f64::midpoint(near, far)
+    }
+
+    /// Slope of the logit if the share reaches the limit at this rate, given as ln(rate).
+    pub(crate) fn slope_at(&self, ln_rate: f64) -> f64 {
+        self.slope(ln_rate, SLOPE)
     }
 
     /// The rates next to the estimate that are rejected, in ln(rate).
