@@ -90,8 +90,10 @@ const STEEP: f64 = 8.0;
 const DISTANCES_STEEP: (f64, f64) = (0.5, 2.0);
 /// Measured seconds of a trial.
 const TRIAL_S: (f64, f64) = (1.5, 10.0);
-/// Measured seconds of a trial of the fit: long enough that pauses of a server, such as every 5 s, are in most trials.
-const FIT_TRIAL_S: f64 = 5.0;
+/// Measured seconds of a trial of the fit, at least: if the curve is steep, because it is the load that delays, and if it
+/// is flat, because pauses of the server give it a floor. Then each trial should have a pause of those that come often.
+const FIT_TRIAL_S: f64 = 3.0;
+const FLAT_TRIAL_S: f64 = 6.0;
 /// Transactions over the limit that a trial at the answer should have.
 const OVER_WANTED: f64 = 10.0;
 /// Confirmations, the first included.
@@ -239,13 +241,19 @@ impl Search {
     }
 
     fn trial_s(&self, rate_tps: f64) -> f64 {
-        if self.estimate.is_some() {
-            return FIT_TRIAL_S;
-        }
+        let (shortest, longest) =
+            (TRIAL_S.0.max(self.fit_trial_s()), TRIAL_S.1.min(self.plan.budget_s / 20.0));
         let least = self.plan.limits.iter().copied().fold(1.0, f64::min);
-        let (shortest, longest) = TRIAL_S;
-        let longest = longest.min(self.plan.budget_s / 20.0).max(shortest);
-        (OVER_WANTED / (least * rate_tps)).clamp(shortest, longest)
+        (OVER_WANTED / (least * rate_tps)).max(shortest).min(longest.max(TRIAL_S.0))
+    }
+
+    /// The least that a trial of the fit lasts; 0 before the fit.
+    fn fit_trial_s(&self) -> f64 {
+        match self.estimate {
+            None => 0.0,
+            Some(_) if self.slope > STEEP => FIT_TRIAL_S,
+            Some(_) => FLAT_TRIAL_S,
+        }
     }
 
     fn next_rate(&self) -> f64 {
