@@ -12,9 +12,9 @@ const REACH: f64 = 0.7;
 const BEST_REACH: f64 = 0.12;
 /// Standard errors within which a rate is not rejected. More than the 1.96 of the normal distribution, because trials are
 /// few and because the search ends when the interval is narrow; `examples/coverage.rs` shows what it yields.
-const CRITICAL: f64 = 2.6;
+const CRITICAL: f64 = 2.8;
 /// The skewness of a few trials is smaller than that of many, because rare bad trials are missing.
-const SKEWNESS_FACTOR: f64 = 1.6;
+const SKEWNESS_FACTOR: f64 = 2.0;
 /// A trial counts by this power of its expected share, downwards: the scatter grows faster with the share than that of
 /// independent transactions.
 const POWER: f64 = 0.25;
