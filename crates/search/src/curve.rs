@@ -1,28 +1,19 @@
-//! The pooled share of transactions over a limit against the rate, fitted to all trials near the answer, and the rate at
-//! which it reaches the goal's limit. The logit of the pooled share is linear in ln(rate) there. Trials scatter more than
-//! independent transactions, because delays come in groups and each set of connections has a speed of its own. So the
-//! interval follows from the scatter of whole trials: a rate is in it unless a robust score test rejects it (Boos, On
-//! generalized score tests, The American Statistician 46, 1992). Used by `decision`.
+//! The pooled share of transactions over a limit against the rate, and the rate at which it reaches the goal's limit. A
+//! monotone fit of all trials finds the region, and `local` fits the trials in it. Used by `decision`.
 
-/// Distance of two rates that are tested, in ln(rate).
-const STEP: f64 = 0.0025;
-/// The interval ends at this distance from the estimate, in ln(rate), if the tests reject nothing before.
-const REACH: f64 = 0.7;
-/// Standard errors within which a rate is not rejected. More than the 1.96 of the normal distribution, because trials are
-/// few and skewed, and because the search ends when the interval is narrow; `examples/coverage.rs` shows what it yields.
-const CRITICAL: f64 = 2.3;
-/// Slopes of the logit per unit of ln(rate).
-const SLOPE_MIN: f64 = 0.5;
-const SLOPE_MAX: f64 = 150.0;
-/// Steps of Newton's method.
-const ITERATIONS: usize = 12;
+use crate::local::{LocalFit, Point};
+
+/// Trials that are further away from the monotone fit's answer than this, in ln(rate), are not fitted: the curve has
+/// another slope there, above all if pauses give it a floor.
+const REGION: f64 = 0.2;
+/// How far beyond all trials the answer is sought if all of them kept the goal, or all broke it, in ln(rate).
+const BEYOND: f64 = 0.1;
 
 /// The trials under one goal.
 #[derive(Clone, Debug)]
 pub struct ShareCurve {
     limit: f64,
-    /// ln(rate), transactions over the limit, all.
-    trials: Vec<(f64, f64, f64)>,
+    trials: Vec<Point>,
 }
 
 /// The rate at which the pooled share reaches the limit.
@@ -43,14 +34,23 @@ impl CurveEstimate {
     }
 }
 
-/// A trial under the assumption that the share reaches the limit at some rate.
-struct Residual {
-    /// ln(rate) beyond the assumed rate.
-    beyond: f64,
-    /// Transactions over the limit beyond those of the curve.
+/// Neighbouring trials of the monotone fit whose shares are pooled.
+#[derive(Clone, Copy)]
+struct Block {
+    ln_rates: f64,
+    trials: f64,
     over: f64,
-    /// Variance of independent transactions.
-    weight: f64,
+    of: f64,
+}
+
+impl Block {
+    fn share(&self) -> f64 {
+        self.over / self.of
+    }
+
+    fn ln_rate(&self) -> f64 {
+        self.ln_rates / self.trials
+    }
 }
 
 impl ShareCurve {
@@ -62,80 +62,70 @@ impl ShareCurve {
     /// Adds a trial with `over` of `of` transactions over the limit.
     pub fn add(&mut self, rate_tps: f64, over: f64, of: f64) {
         if of > 0.0 {
-            self.trials.push((rate_tps.ln(), over.min(of), of));
+            self.trials.push(Point { ln_rate: rate_tps.ln(), over: over.min(of), of, weight: 1.0 });
         }
     }
 
     /// The answer as far as it is known; `None` without trials.
     pub fn estimate(&self) -> Option<CurveEstimate> {
-        let sum: f64 = self.trials.iter().map(|(ln_rate, ..)| ln_rate).sum();
-        let middle = sum / self.trials.len() as f64;
-        if !middle.is_finite() {
-            return None;
-        }
-        // The score falls from low rates, at which there should have been more over the limit, to high ones.
-        let (mut low, mut high) = (middle - REACH, middle + REACH);
-        for _ in 0..20 {
-            let between = f64::midpoint(low, high);
-            if self.score(between).0 < 0.0 { low = between } else { high = between }
-        }
-        let best = f64::midpoint(low, high);
-        let end = |direction: f64| {
-            let mut at = best;
-            loop {
-                at += direction * STEP;
-                let (score, deviation) = self.score(at);
-                if (at - best).abs() > REACH || score.abs() > CRITICAL * deviation {
-                    return at.exp();
-                }
-            }
+        let middle = self.crossing()?;
+        let fit = LocalFit::new(self.limit, self.around(middle));
+        let best = fit.best(middle);
+        let (low, high) = fit.interval(best);
+        Some(CurveEstimate { rate_tps: best.exp(), low_tps: low.exp(), high_tps: high.exp() })
+    }
+
+    /// Slope of the logit against ln(rate) if the share reaches the limit at this rate.
+    pub(crate) fn slope_at(&self, rate_tps: f64) -> f64 {
+        LocalFit::new(self.limit, self.around(rate_tps.ln())).slope_at(rate_tps.ln())
+    }
+
+    /// The trials near a rate, given as its logarithm; the weight falls smoothly to 0.
+    fn around(&self, middle: f64) -> Vec<Point> {
+        let weigh = |point: &Point| {
+            let distance = (point.ln_rate - middle) / REGION;
+            let weight = (1.0 - distance * distance).powi(2);
+            (distance.abs() < 1.0).then_some(Point { weight, ..*point })
         };
-        Some(CurveEstimate { rate_tps: best.exp(), low_tps: end(-1.0), high_tps: end(1.0) })
+        self.trials.iter().filter_map(weigh).collect()
     }
 
-    /// How many more transactions are over the limit than if the share reached it at this rate, and the standard deviation
-    /// of this number by the scatter of the trials. What another slope could explain is not in it.
-    fn score(&self, ln_rate: f64) -> (f64, f64) {
-        let residuals = self.residuals(ln_rate, self.slope(ln_rate));
-        let (mut cross, mut square) = (0.0, 0.0);
-        for Residual { beyond, weight, .. } in &residuals {
-            cross += weight * beyond;
-            square += weight * beyond * beyond;
-        }
-        let part = if square > 0.0 { cross / square } else { 0.0 };
-        let (mut score, mut variance) = (0.0, 0.0);
-        for Residual { beyond, over, .. } in &residuals {
-            let own = over * (1.0 - part * beyond);
-            score += own;
-            variance += own * own;
-        }
-        (score, variance.sqrt())
-    }
-
-    fn residuals(&self, ln_rate: f64, slope: f64) -> Vec<Residual> {
-        let at_limit = (self.limit / (1.0 - self.limit)).ln();
-        let residual = |&(own, over, of): &(f64, f64, f64)| {
-            let beyond = own - ln_rate;
-            let share = 1.0 / (1.0 + (-(at_limit + slope * beyond)).exp());
-            Residual { beyond, over: over - of * share, weight: of * share * (1.0 - share) }
-        };
-        self.trials.iter().map(residual).collect()
-    }
-
-    /// The slope with the greatest likelihood if the share reaches the limit at this rate.
-    fn slope(&self, ln_rate: f64) -> f64 {
-        let mut slope: f64 = 10.0;
-        for _ in 0..ITERATIONS {
-            let (mut gradient, mut curvature) = (0.0, 1e-9);
-            for Residual { beyond, over, weight } in self.residuals(ln_rate, slope) {
-                gradient += over * beyond;
-                curvature += weight * beyond * beyond;
+    /// Where the monotone fit of the pooled share reaches the limit, in ln(rate).
+    fn crossing(&self) -> Option<f64> {
+        let blocks = self.monotone();
+        let below = blocks.iter().rev().find(|block| block.share() < self.limit);
+        let above = blocks.iter().find(|block| block.share() >= self.limit);
+        match (below, above) {
+            (Some(below), Some(above)) => {
+                // A tenth of a transaction, so that no logarithm is infinite.
+                let height = |block: &Block| ((block.over + 0.1) / block.of).ln();
+                let part = (self.limit.ln() - height(below)) / (height(above) - height(below));
+                Some(below.ln_rate() + part.clamp(0.0, 1.0) * (above.ln_rate() - below.ln_rate()))
             }
-            // Not more than a factor of 2 at once, so that a bad start does not end at a limit.
-            slope =
-                (slope + gradient / curvature).clamp(slope / 2.0, slope * 2.0).clamp(SLOPE_MIN, SLOPE_MAX);
+            (Some(below), None) => Some(below.ln_rate() + BEYOND),
+            (None, Some(above)) => Some(above.ln_rate() - BEYOND),
+            (None, None) => None,
         }
-        slope
+    }
+
+    /// Isotonic regression by pooling adjacent violators (Ayer and others, Annals of Mathematical Statistics 26, 1955).
+    fn monotone(&self) -> Vec<Block> {
+        let mut sorted = self.trials.clone();
+        sorted.sort_by(|a, b| a.ln_rate.total_cmp(&b.ln_rate));
+        let mut blocks: Vec<Block> = Vec::new();
+        for Point { ln_rate, over, of, .. } in sorted {
+            let mut block = Block { ln_rates: ln_rate, trials: 1.0, over, of };
+            while let Some(last) = blocks.pop_if(|last| last.share() >= block.share()) {
+                block = Block {
+                    ln_rates: last.ln_rates + block.ln_rates,
+                    trials: last.trials + block.trials,
+                    over: last.over + block.over,
+                    of: last.of + block.of,
+                };
+            }
+            blocks.push(block);
+        }
+        blocks
     }
 }
 

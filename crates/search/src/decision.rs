@@ -80,12 +80,20 @@ const TRIALS_OF_LOAD: usize = 3;
 /// Trials at the highest rate before the answer is that it is kept.
 const TRIALS_AT_HIGHEST: usize = 5;
 /// Trials of the fit before the interval may end the search.
-const FITTED_MIN: usize = 14;
-/// Distances of the two rates from the estimate.
-const DISTANCE_MIN: f64 = 0.015;
-const DISTANCE_MAX: f64 = 0.12;
+const FITTED_MIN: usize = 32;
+/// Distances of the two rates from the estimate, in ln(rate), and as a share of half of the interval.
+const DISTANCE_MIN: f64 = 0.05;
+const DISTANCE_MAX: f64 = 0.07;
+const DISTANCE_SHARE: f64 = 0.7;
+/// Slope of the logit above which the trials below the answer see next to nothing: the distances of the two rates change.
+const STEEP: f64 = 8.0;
+const DISTANCES_STEEP: (f64, f64) = (0.5, 2.0);
 /// Measured seconds of a trial.
 const TRIAL_S: (f64, f64) = (1.5, 10.0);
+/// Measured seconds of a trial of the fit, at least: if the curve is steep, because it is the load that delays, and if it
+/// is flat, because pauses of the server give it a floor. Then each trial should have a pause of those that come often.
+const FIT_TRIAL_S: f64 = 3.0;
+const FLAT_TRIAL_S: f64 = 6.0;
 /// Transactions over the limit that a trial at the answer should have.
 const OVER_WANTED: f64 = 10.0;
 /// Confirmations, the first included.
@@ -112,6 +120,8 @@ pub struct Search {
     fitted: usize,
     /// What the curves say.
     estimate: Option<CurveEstimate>,
+    /// Slope of the logit of the share against ln(rate) at the estimate.
+    slope: f64,
     end: Option<Answer>,
     confirmations: Vec<Confirmation>,
 }
@@ -131,6 +141,7 @@ impl Search {
             curves: Vec::new(),
             fitted: 0,
             estimate: None,
+            slope: 0.0,
             end: None,
             confirmations: Vec::new(),
         }
@@ -230,18 +241,28 @@ impl Search {
     }
 
     fn trial_s(&self, rate_tps: f64) -> f64 {
+        let (shortest, longest) =
+            (TRIAL_S.0.max(self.fit_trial_s()), TRIAL_S.1.min(self.plan.budget_s / 20.0));
         let least = self.plan.limits.iter().copied().fold(1.0, f64::min);
-        let (shortest, longest) = TRIAL_S;
-        let longest = longest.min(self.plan.budget_s / 20.0).max(shortest);
-        (OVER_WANTED / (least * rate_tps)).clamp(shortest, longest)
+        (OVER_WANTED / (least * rate_tps)).max(shortest).min(longest.max(TRIAL_S.0))
+    }
+
+    /// The least that a trial of the fit lasts; 0 before the fit.
+    fn fit_trial_s(&self) -> f64 {
+        match self.estimate {
+            None => 0.0,
+            Some(_) if self.slope > STEEP => FIT_TRIAL_S,
+            Some(_) => FLAT_TRIAL_S,
+        }
     }
 
     fn next_rate(&self) -> f64 {
         let Some(estimate) = self.estimate else { return self.rate_tps };
-        let distance = (estimate.half_width() / 2.0).clamp(DISTANCE_MIN, DISTANCE_MAX);
+        let distance = (estimate.half_width() * DISTANCE_SHARE).clamp(DISTANCE_MIN, DISTANCE_MAX);
+        let (below, above) = if self.slope > STEEP { DISTANCES_STEEP } else { (1.0, 1.0) };
         // Pairs in mirrored order, low high high low, so that a steady drift cancels out.
         let is_low = matches!(self.fitted % 4, 0 | 3);
-        let rate = estimate.rate_tps * if is_low { -distance } else { distance }.exp();
+        let rate = estimate.rate_tps * (distance * if is_low { -below } else { above }).exp();
         self.plan.max_rate_tps.map_or(rate, |highest| rate.min(highest))
     }
 
@@ -253,7 +274,18 @@ impl Search {
         for (curve, count) in self.curves.iter_mut().zip(&trial.counts) {
             curve.add(trial.rate_tps, count.over, count.of);
         }
+        // Only whole pairs: an estimate between them would lean to one side.
+        if self.fitted.is_multiple_of(2) {
+            self.estimate_now();
+        }
+    }
+
+    fn estimate_now(&mut self) {
         self.estimate = estimate_of(&self.curves);
+        self.slope = self.estimate.map_or(0.0, |estimate| {
+            let slopes = self.curves.iter().map(|curve| curve.slope_at(estimate.rate_tps));
+            slopes.fold(0.0, f64::max)
+        });
     }
 
     /// Decides on the current load of the bracket, and chooses the next one.
@@ -308,7 +340,7 @@ impl Search {
                 curve.add(trial.rate_tps, count.over, count.of);
             }
         }
-        self.estimate = estimate_of(&self.curves);
+        self.estimate_now();
     }
 
     /// Ends the search if broken loads are those of the generator's limit.

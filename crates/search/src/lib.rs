@@ -8,6 +8,7 @@
 mod burst;
 mod curve;
 mod decision;
+mod local;
 mod trial;
 
 pub use burst::{Burst, Bursts};
