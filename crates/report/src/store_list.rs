@@ -280,7 +280,9 @@ fn columns(lines: &[Line<'_>], detail: &Detail) -> Vec<Column> {
     for metric in detail.latencies {
         let shown = |entry: &Entry| match entry {
             Entry::Run(run) => latency_of(run, *metric).map_or_else(|| NOTHING.to_owned(), latency),
-            Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => NOTHING.to_owned(),
+            Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) | Entry::Search(_) => {
+                NOTHING.to_owned()
+            }
         };
         columns.push(right(metric.row().short, &shown));
     }
