@@ -7,8 +7,8 @@ use results::{
 };
 
 use crate::figures::{
-    TIE, as_asked, asked_bytes, asked_latency, asked_seconds, bytes, latency, latency_known_to,
-    measured_seconds, number, percent, rate, rate_known_to,
+    TIE, as_asked, asked_bytes, asked_latency, asked_seconds, bytes, latency, measured_seconds, number,
+    percent, rate,
 };
 
 /// A figure of a run.
@@ -544,20 +544,6 @@ impl Quantity {
             Quantity::Number => number(figure),
             Quantity::Count => as_asked(figure),
             Quantity::Percentile => percentile(figure),
-        }
-    }
-
-    /// Without the digits that an interval, half as wide as this share of the figure, makes meaningless.
-    pub(crate) fn shown_known_to(self, figure: f64, half_width_share: f64) -> String {
-        match self {
-            Quantity::PerSecond => rate_known_to(figure, half_width_share),
-            Quantity::Microseconds => latency_known_to(figure, half_width_share),
-            Quantity::Seconds
-            | Quantity::Share
-            | Quantity::Bytes
-            | Quantity::Number
-            | Quantity::Count
-            | Quantity::Percentile => self.shown(figure),
         }
     }
 

@@ -6,7 +6,7 @@ use super::overview::{Base, Overview};
 use super::repeats::{Ratio, Repeated, Subtraction};
 use super::steps::StepFigures;
 use super::{Marks, Metric, Quantity};
-use crate::figures::{TIE, counted, half_width, percent, plus_minus};
+use crate::figures::{TIE, counted, half_width, latency_known_to, percent, plus_minus, rate_known_to};
 use crate::prose::enumerate;
 use crate::ratios;
 use crate::wording::wait_name;
@@ -332,7 +332,17 @@ impl Overview {
 pub(crate) fn with_interval(figure: Option<&Repeated>, quantity: Quantity) -> String {
     let Some(figure) = figure else { return "—".to_owned() };
     let half = figure.interval.map(|(low, high)| half_width(figure.mean, low, high) / figure.mean);
-    let shown = quantity.shown_known_to(figure.mean, half.filter(|half| half.is_finite()).unwrap_or(0.0));
+    let half = half.filter(|half| half.is_finite()).unwrap_or(0.0);
+    let shown = match quantity {
+        Quantity::PerSecond => rate_known_to(figure.mean, half),
+        Quantity::Microseconds => latency_known_to(figure.mean, half),
+        Quantity::Seconds
+        | Quantity::Share
+        | Quantity::Bytes
+        | Quantity::Number
+        | Quantity::Count
+        | Quantity::Percentile => quantity.shown(figure.mean),
+    };
     match interval(figure) {
         sure if sure.is_empty() => shown,
         sure => format!("{shown} {sure}"),

@@ -10,6 +10,9 @@ mod look;
 mod runs;
 mod values;
 
+use std::cell::LazyCell;
+use std::rc::Rc;
+
 use pgmeter_report::{Format, Subject, TextStyle, formatted};
 use results::{EventLoopName, Record, StepsRecord};
 
@@ -53,12 +56,16 @@ fn exhibit(
 fn of_records(
     name: &'static str,
     about: &'static str,
-    records: impl Fn() -> Vec<(String, Record)> + Clone + 'static,
+    records: impl Fn() -> Vec<(String, Record)> + 'static,
 ) -> Exhibit {
-    let of_figures = records.clone();
+    // Long runs take seconds to make.
+    let records = Rc::new(LazyCell::new(records));
+    let of_page = Rc::clone(&records);
     Exhibit {
-        derived: Box::new(move || values::of_runs(&of_figures())),
-        ..exhibit(name, about, move |format| shown(Subject::Runs(&records()), format))
+        derived: Box::new(move || values::of_runs(&records)),
+        // The records are among the figures.
+        json: Box::new(|| "null".to_owned()),
+        ..exhibit(name, about, move |format| shown(Subject::Runs(&of_page), format))
     }
 }
 
