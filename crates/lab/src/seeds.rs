@@ -1,4 +1,5 @@
 //! Seeds of the many short loads of a comparison or a search, from its one seed.
+//! Each load has random numbers of its own.
 
 /// The seed of the next load; counts it. Two loads never have the same random numbers, because the second would find the
 /// first one's pages in memory, and already written since the last checkpoint.

@@ -55,13 +55,14 @@ mod tests {
     /// Seconds with so many completions each; the number of seconds until the queue is too long.
     fn seconds_until(rate_tps: f64, limit_ms: u64, completions: &[u64]) -> Option<usize> {
         let mut watch = QueueWatch::new(rate_tps, Duration::from_millis(limit_ms));
-        let mut interval = |succeeded: u64| {
+        let mut interval = |ended: u64| {
             let mut interval = Interval::new(1);
             interval.end = Timestamp::from_nanos(1_000_000_000);
-            interval.scripts[0].counts.scheduled = succeeded;
+            let counts = &mut interval.scripts[0].counts;
+            (counts.scheduled, counts.unfinished) = (ended, ended);
             watch.take(&interval)
         };
-        completions.iter().position(|succeeded| interval(*succeeded)).map(|at| at + 1)
+        completions.iter().position(|ended| interval(*ended)).map(|at| at + 1)
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! A search to start from, whose fields a test changes as it needs.
+//! It has three loads of one trial each, an interval and a confirmation.
 
 use results::{
     LimitedBy, LimitedResource, LoadFigures, LoadVerdict, LoadWait, NearestLimit, OverCount, RateInterval,

@@ -1,4 +1,5 @@
 //! The trials of a search as loads: those at almost equal rates together, with the figures of all their transactions.
+//! `record` puts the loads into the record; `search` decides on single trials.
 
 use results::{LoadFigures, LoadWait, NearestLimit, OverCount, SearchGoal, SearchLoad};
 use stats::ScriptStats;
@@ -94,7 +95,7 @@ mod tests {
         let mut stats = ScriptStats::new();
         stats.response.record_ns(ms * 1_000_000);
         stats.service.record_ns(ms * 1_000_000);
-        (stats.counts.scheduled, stats.counts.succeeded) = (1, 1);
+        (stats.counts.scheduled, stats.counts.succeeded, stats.counts.business) = (1, 1, 1);
         let figures = LoadFigures {
             rate_tps,
             verdict: LoadVerdict::Kept,

@@ -1,4 +1,5 @@
-//! The steps of a search in their order: bursts, trials, confirmations. `search` decides, `loads` runs them.
+//! The steps of a search in their order: bursts, trials, confirmations.
+//! The crate `search` decides which one is next, and `loads` runs it.
 
 use results::{LimitedBy, LoadVerdict, SearchBurst, SearchGoal};
 use run::RunError;

@@ -1,4 +1,5 @@
-//! The loads of a search and what is measured of them. `on_server` runs them on a real server; tests simulate one.
+//! The loads of a search and what is measured of them.
+//! `on_server` runs them on a real server; tests simulate one.
 
 use results::{LoadVerdict, LoadWait, OverCount, SearchGoal, SearchTrial};
 use run::RunError;

@@ -1,4 +1,5 @@
 //! What was asked of a search, and its goals as shares of transactions.
+//! Command lines fill in the options; bad ones are refused with a sentence.
 
 use results::SearchGoal;
 use run::{RunError, RunSpec};

@@ -1,4 +1,5 @@
-//! The record of a search, from what was measured and what `search` concludes from it.
+//! The record of a search, from what was measured and what the crate `search` concludes from it.
+//! Pure; the caller stores it.
 
 use results::{
     Annotation, NearestLimit, RateInterval, SEARCH_SCHEMA, SearchAnswer, SearchConfirmation, SearchLoad,

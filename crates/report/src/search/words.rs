@@ -1,4 +1,5 @@
-//! The sentences about a search: its answer, the limit, the confirmation. The same on the terminal, the page and in lists.
+//! The sentences about a search: its answer, the limit, the confirmation.
+//! The same on the terminal, on the page and in lists.
 
 use results::{NearestLimit, SearchAnswer, SearchConfirmation, SearchGoal, SearchLine, SearchRecord, Status};
 use stats::goals::GoalFigure;
@@ -55,7 +56,9 @@ pub(super) fn tone(record: &SearchRecord) -> Tone {
 
 /// `SUSTAINS 4,150 tps with p99 < 20 ms (95 %: 4,000 … 4,280). Limit: server CPU (96 %).`
 pub(super) fn answer(record: &SearchRecord) -> String {
-    let limit = record.search.nearest.map(|nearest| format!(" {}", limit(nearest))).unwrap_or_default();
+    // If pgmeter was the limit, the answer says so.
+    let nearest = record.search.nearest.filter(|_| record.search.answer != SearchAnswer::GeneratorLimited);
+    let limit = nearest.map(|nearest| format!(" {}", limit(nearest))).unwrap_or_default();
     format!("{}{limit}", finding(record))
 }
 

@@ -1,4 +1,5 @@
 //! Searches in the store: kept, found, listed, removed, imported, and as rows of views.
+//! The search is that of `testkit`.
 
 use pgmeter_results::{
     Annotation, Entry, EntryId, EntryKind, Found, ImportTotals, ListFilter, SearchAnswer, SearchRecord,

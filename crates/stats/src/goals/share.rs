@@ -1,4 +1,5 @@
-//! Goals as shares of transactions over a limit, for a search, which pools the transactions of many short loads.
+//! Goals as shares of transactions over a limit.
+//! For a search, which pools the transactions of many short loads.
 
 use super::goal::{Goal, GoalFigure, GoalSide, LatencyStatistic};
 use super::series::GoalBlock;
