@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_queue_that_grows_ends_the_load_and_the_noise_of_arrivals_does_not() {
         assert_eq!(seconds_until(1000.0, 20, &[500]), Some(1));
-        assert_eq!(seconds_until(1000.0, 20, &[850, 850, 850]), Some(2));
+        assert_eq!(seconds_until(1000.0, 20, &[850, 850, 850]), Some(3));
         assert_eq!(seconds_until(1000.0, 20, &[950, 1010, 1030, 990, 1000]), None);
         assert_eq!(seconds_until(1000.0, 2000, &[500, 500, 500]), None, "waiting for 4 s is allowed");
     }
