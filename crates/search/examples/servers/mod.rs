@@ -27,6 +27,8 @@ pub struct SimulatedServer {
 }
 
 const SETTLE_S: f64 = 0.3;
+/// Length of the runs that the true rate is computed from.
+const TRUTH_S: f64 = 60.0;
 
 impl SimulatedServer {
     pub fn top_tps(&self) -> f64 {
@@ -35,7 +37,34 @@ impl SimulatedServer {
 
     /// Transactions over the limit of a trial, and all, with a fresh set.
     pub fn trial(&self, rate_tps: f64, seconds: f64, random: &mut SplitMix64) -> GoalCount {
-        let service_s = self.service_s * (self.spread * random.normal()).exp();
+        let set = random.normal();
+        self.trial_of_set(rate_tps, seconds, set, random)
+    }
+
+    /// The pooled share of many sets, evenly spread over their distribution, each for a long time.
+    fn pooled(&self, rate_tps: f64, sets: usize, random: &mut SplitMix64) -> f64 {
+        let mut sum = GoalCount::default();
+        for number in 0..sets {
+            let set = normal_quantile((number as f64 + random.share()) / sets as f64);
+            let one = self.trial_of_set(rate_tps, TRUTH_S, set, random);
+            sum = GoalCount { over: sum.over + one.over, of: sum.of + one.of };
+        }
+        sum.share()
+    }
+
+    /// The rate at which the pooled share reaches the limit, by bisection with the same random numbers each time.
+    pub fn truth(&self, sets: usize, seed: u64) -> f64 {
+        let (mut low, mut high) = (self.top_tps() * 0.3, self.top_tps() * 1.05);
+        for _ in 0..12 {
+            let between = f64::midpoint(low, high);
+            let share = self.pooled(between, sets, &mut SplitMix64::new(seed));
+            if share < self.share { low = between } else { high = between }
+        }
+        f64::midpoint(low, high)
+    }
+
+    fn trial_of_set(&self, rate_tps: f64, seconds: f64, set: f64, random: &mut SplitMix64) -> GoalCount {
+        let service_s = self.service_s * (self.spread * set).exp();
         let mut free = vec![0.0f64; self.servers];
         let phase = self.pause.map_or(0.0, |(_, every)| every * random.share());
         let (mut now, mut over, mut of) = (0.0, 0.0, 0.0);
@@ -64,27 +93,6 @@ impl SimulatedServer {
         GoalCount { over, of }
     }
 
-    /// The pooled share of many sets.
-    fn pooled(&self, rate_tps: f64, sets: usize, random: &mut SplitMix64) -> f64 {
-        let mut sum = GoalCount::default();
-        for _ in 0..sets {
-            let one = self.trial(rate_tps, 1.5, random);
-            sum = GoalCount { over: sum.over + one.over, of: sum.of + one.of };
-        }
-        sum.share()
-    }
-
-    /// The rate at which the pooled share reaches the limit, by bisection with the same random numbers each time.
-    pub fn truth(&self, sets: usize) -> f64 {
-        let (mut low, mut high) = (self.top_tps() * 0.2, self.top_tps() * 1.1);
-        for _ in 0..9 {
-            let between = f64::midpoint(low, high);
-            let share = self.pooled(between, sets, &mut SplitMix64::new(99));
-            if share < self.share { low = between } else { high = between }
-        }
-        f64::midpoint(low, high)
-    }
-
     /// Searches; the answer, the seconds it took, and the number of trials.
     pub fn search(&self, width: f64, budget_s: f64, seed: u64) -> (Answer, f64, usize) {
         let mut random = SplitMix64::new(seed);
@@ -111,4 +119,23 @@ impl SimulatedServer {
             }
         }
     }
+}
+
+/// The number below which a standard normal one is with this probability, by bisection of the distribution function
+/// (Abramowitz and Stegun, 26.2.17; error below 10⁻⁷).
+fn normal_quantile(probability: f64) -> f64 {
+    let (mut low, mut high) = (-6.0, 6.0);
+    for _ in 0..40 {
+        let between = f64::midpoint(low, high);
+        if below(between) < probability { low = between } else { high = between }
+    }
+    f64::midpoint(low, high)
+}
+
+fn below(number: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * number.abs());
+    let sum = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_530];
+    let tail = (-number * number / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    let tail = tail * sum.iter().fold(0.0, |all, factor| (all + factor) * t);
+    if number < 0.0 { tail } else { 1.0 - tail }
 }
