@@ -185,4 +185,26 @@ mod tests {
         assert_eq!(both.rate_tps, curves[1].estimate().unwrap().rate_tps);
         assert!(curves[0].estimate().unwrap().rate_tps > both.rate_tps);
     }
+
+    #[test]
+    fn trials_far_from_the_answer_do_not_change_it() {
+        let mut curve = ShareCurve::new(0.01);
+        for (rate, share) in [(950.0, 0.006), (1050.0, 0.014), (950.0, 0.008), (1050.0, 0.016)].repeat(10) {
+            curve.add(rate, share * 3000.0, 3000.0);
+        }
+        let before = curve.estimate().unwrap();
+        (0..20).for_each(|_| curve.add(1400.0, 2900.0, 3000.0));
+        let after = curve.estimate().unwrap();
+        assert!((before.rate_tps / after.rate_tps - 1.0).abs() < 1e-9, "{before:?} {after:?}");
+    }
+
+    #[test]
+    fn noisy_shares_are_pooled_until_they_grow_with_the_rate() {
+        let mut curve = ShareCurve::new(0.01);
+        [(100.0, 0.0), (200.0, 0.03), (220.0, 0.005), (300.0, 0.2)]
+            .iter()
+            .for_each(|&(rate, share)| curve.add(rate, share * 1000.0, 1000.0));
+        let shares: Vec<f64> = curve.monotone().iter().map(Block::share).collect();
+        assert_eq!(shares, [0.0, 0.0175, 0.2]);
+    }
 }

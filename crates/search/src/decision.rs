@@ -1,8 +1,9 @@
 //! The search: from the outcomes of trials and the time that has passed to the next load.
 //!
-//! First a bracket: the rate is halved or grows until one load is kept and one is broken, and their ratio is bisected. Then
-//! two rates around the estimate alternate, so that drift of the server hits both, until the interval is narrow enough or the
-//! time is over. Last, a longer load at the lower end of the interval confirms the answer or corrects it.
+//! First a bracket: the rate is halved or grows until one load is kept and one is broken, and their ratio is bisected.
+//! Then two rates around the estimate alternate, so that drift of the server hits both, until the interval is narrow
+//! enough or the time is over. Last, a longer load at the lower end of the interval confirms the answer or corrects
+//! it.
 
 use crate::curve::{CurveEstimate, ShareCurve, estimate_of};
 use crate::trial::{Trial, TrialVerdict, pooled, verdict};
@@ -73,25 +74,30 @@ const GROW: f64 = std::f64::consts::SQRT_2;
 const FIRST_SHARE: f64 = 0.7;
 /// Ratio of the rates of the bracket at which the fit begins.
 const BRACKET_RATIO: f64 = 1.15;
-/// The lowest rate that is tried, as a share of the throughput of the closed loop, and at least one transaction per second.
+/// The lowest rate that is tried, as a share of the throughput of the closed loop, and at least one transaction per
+/// second.
 const LOWEST_SHARE: f64 = 1.0 / 512.0;
 /// Trials of a load of the bracket.
 const TRIALS_OF_LOAD: usize = 3;
 /// Trials at the highest rate before the answer is that it is kept.
 const TRIALS_AT_HIGHEST: usize = 5;
-/// Trials of the fit before the interval may end the search.
+/// Trials of the fit before there is an interval, and before the interval may end the search.
+const ANSWER_MIN: usize = 14;
 const FITTED_MIN: usize = 32;
 /// Distances of the two rates from the estimate, in ln(rate), and as a share of half of the interval.
 const DISTANCE_MIN: f64 = 0.05;
 const DISTANCE_MAX: f64 = 0.07;
 const DISTANCE_SHARE: f64 = 0.7;
-/// Slope of the logit above which the trials below the answer see next to nothing: the distances of the two rates change.
+/// Slope of the logit above which the load itself delays; below, the curve is flat, and pauses give it a floor.
 const STEEP: f64 = 8.0;
+/// Slope above which trials below the answer see next to nothing: the two distances are multiplied by these factors.
+const VERY_STEEP: f64 = 11.0;
 const DISTANCES_STEEP: (f64, f64) = (0.5, 2.0);
 /// Measured seconds of a trial.
 const TRIAL_S: (f64, f64) = (1.5, 10.0);
-/// Measured seconds of a trial of the fit, at least: if the curve is steep, because it is the load that delays, and if it
-/// is flat, because pauses of the server give it a floor. Then each trial should have a pause of those that come often.
+/// Measured seconds of a trial of the fit, at least: if the curve is steep, because it is the load that delays, and if
+/// it is flat, because pauses of the server give it a floor. Then each trial should have a pause of those that come
+/// often.
 const FIT_TRIAL_S: f64 = 3.0;
 const FLAT_TRIAL_S: f64 = 6.0;
 /// Transactions over the limit that a trial at the answer should have.
@@ -100,7 +106,8 @@ const OVER_WANTED: f64 = 10.0;
 const CONFIRMATIONS_MAX: usize = 3;
 /// Each further confirmation is lower by this share at least.
 const CONFIRMATION_STEP: f64 = 0.05;
-/// Trials of the bracket that are further away than this, in ln(rate), are not fitted: the curve has another slope there.
+/// Trials of the bracket that are further away than this, in ln(rate), are not fitted: the curve has another slope
+/// there.
 const WINDOW: f64 = 0.3;
 /// Client-limited trials that end the search.
 const CLIENT_LIMITED_MAX: usize = 3;
@@ -222,7 +229,7 @@ impl Search {
     fn answer_of_trials(&self) -> Answer {
         match (self.end, self.kept, self.broken) {
             (Some(end), ..) => end,
-            _ if self.fitted >= FITTED_MIN => self.estimate.map_or(Answer::Nothing, Answer::Sustains),
+            _ if self.fitted >= ANSWER_MIN => self.estimate.map_or(Answer::Nothing, Answer::Sustains),
             (None, Some(kept), Some(broken)) => Answer::Between(kept, broken),
             (None, Some(kept), None) => Answer::Between(kept, f64::INFINITY),
             (None, None, Some(broken)) => Answer::Between(0.0, broken),
@@ -259,7 +266,7 @@ impl Search {
     fn next_rate(&self) -> f64 {
         let Some(estimate) = self.estimate else { return self.rate_tps };
         let distance = (estimate.half_width() * DISTANCE_SHARE).clamp(DISTANCE_MIN, DISTANCE_MAX);
-        let (below, above) = if self.slope > STEEP { DISTANCES_STEEP } else { (1.0, 1.0) };
+        let (below, above) = if self.slope > VERY_STEEP { DISTANCES_STEEP } else { (1.0, 1.0) };
         // Pairs in mirrored order, low high high low, so that a steady drift cancels out.
         let is_low = matches!(self.fitted % 4, 0 | 3);
         let rate = estimate.rate_tps * (distance * if is_low { -below } else { above }).exp();
@@ -437,6 +444,31 @@ mod tests {
             search.add(Trial { is_client_limited: true, ..trial(rate_tps, 800.0) });
         }
         assert!(matches!(search.answer(), Answer::ClientLimited(rate) if (600.0..800.0).contains(&rate)));
+    }
+
+    /// The logit of the share is linear in ln(rate), without any scatter; returns the last two rates and their length.
+    fn last_pair(slope: f64) -> ([f64; 2], f64) {
+        let mut search = Search::new(plan());
+        let (mut rates, mut length) = (Vec::new(), 0.0);
+        while let Step::Trial(rate_tps, seconds) = search.next(0.0) {
+            let odds = (0.01 / 0.99) * (rate_tps / 500.0).powf(slope);
+            let of = rate_tps * seconds;
+            let counts = vec![GoalCount { over: of * odds / (1.0 + odds), of }];
+            search.add(Trial { rate_tps, counts, is_client_limited: false });
+            (length, _) = (seconds, rates.push(rate_tps));
+        }
+        let mut last = rates.split_off(rates.len() - 4);
+        last.sort_by(f64::total_cmp);
+        ([last[0], last[3]], length)
+    }
+
+    #[test]
+    fn a_flat_curve_gets_longer_trials_and_a_steep_one_loads_further_above_the_answer() {
+        let ([low, high], flat_s) = last_pair(4.0);
+        assert!((high / 500.0 - 500.0 / low).abs() < 0.02, "{low} {high}");
+        let ([low, high], steep_s) = last_pair(40.0);
+        assert!((high / 500.0).ln() > 2.0 * (500.0 / low).ln(), "{low} {high}");
+        assert_eq!((flat_s, steep_s), (FLAT_TRIAL_S, FIT_TRIAL_S));
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! The fit of trials near the answer, and the interval. The logit of the pooled share is linear in ln(rate) there. Trials
-//! scatter more than independent transactions, because delays come in groups and each set of connections has a speed of
-//! its own. So the interval follows from the scatter of whole trials: a rate is in it unless a robust score test rejects
-//! it (Boos, On generalized score tests, The American Statistician 46, 1992), corrected for skewness (Hall, On the removal
-//! of skewness by transformation, Journal of the Royal Statistical Society B 54, 1992). Used by `curve`.
+//! The fit of trials near the answer, and the interval. The logit of the pooled share is linear in ln(rate) there.
+//! Trials scatter more than independent transactions, because delays come in groups and each set of connections has a
+//! speed of its own. So the interval follows from the scatter of whole trials: a rate is in it unless a robust score
+//! test rejects it (Boos, On generalized score tests, The American Statistician 46, 1992), corrected for skewness
+//! (Hall, On the removal of skewness by transformation, Journal of the Royal Statistical Society B 54, 1992). Used by
+//! `curve`.
 
 /// Distance of two rates that are tested, in ln(rate).
 const STEP: f64 = 0.005;
@@ -10,16 +11,16 @@ const STEP: f64 = 0.005;
 const REACH: f64 = 0.7;
 /// The estimate is at most so far from the middle of the trials, in ln(rate).
 const BEST_REACH: f64 = 0.12;
-/// Standard errors within which a rate is not rejected. More than the 1.96 of the normal distribution, because trials are
-/// few and because the search ends when the interval is narrow; `examples/coverage.rs` shows what it yields.
+/// Standard errors within which a rate is not rejected. More than the 1.96 of the normal distribution, because trials
+/// are few and because the search ends when the interval is narrow; `examples/coverage.rs` shows what it yields.
 const CRITICAL: f64 = 2.8;
 /// The skewness of a few trials is smaller than that of many, because rare bad trials are missing.
 const SKEWNESS_FACTOR: f64 = 2.0;
 /// A trial counts by this power of its expected share, downwards: the scatter grows faster with the share than that of
 /// independent transactions.
 const POWER: f64 = 0.25;
-/// Slopes of the logit per unit of ln(rate): the likely one, its standard deviation as a logarithm, and the limits. With
-/// pauses a slope is about 4, of a queue with one server and fixed service times about 40.
+/// Slopes of the logit per unit of ln(rate): the likely one, its standard deviation as a logarithm, and the limits.
+/// With pauses a slope is about 4, of a queue with one server and fixed service times about 40.
 const SLOPE: f64 = 7.0;
 const SLOPE_DEVIATION: f64 = 1.0;
 const SLOPE_MIN: f64 = 0.5;
@@ -105,9 +106,9 @@ impl LocalFit {
         at
     }
 
-    /// How many more transactions are over the limit than if the share reached it at this rate, in standard deviations by
-    /// the scatter of the trials. What another slope could explain is not in it. `slope` is the fitted slope at a rate next
-    /// to this, and becomes that of this rate.
+    /// How many more transactions are over the limit than if the share reached it at this rate, in standard deviations
+    /// by the scatter of the trials. What another slope could explain is not in it. `slope` is the fitted slope at a
+    /// rate next to this, and becomes that of this rate.
     fn deviation(&self, ln_rate: f64, slope: &mut f64) -> f64 {
         *slope = self.slope(ln_rate, *slope);
         let residuals: Vec<Residual> = self.residuals(ln_rate, *slope).collect();
@@ -175,4 +176,49 @@ fn standardized(numbers: &[f64]) -> f64 {
     let t = sum / (squares * count / (count - 1.0)).sqrt();
     let skewness = SKEWNESS_FACTOR * cubes / squares.powf(1.5);
     t + skewness * t * t / 3.0 + skewness * skewness * t.powi(3) / 27.0 + skewness / 6.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stats::SplitMix64;
+
+    #[test]
+    fn rare_bad_trials_move_the_rejected_sums_of_skewed_numbers() {
+        assert!((standardized(&[-1.0, 1.0, -2.0, 2.0])).abs() < 1e-9);
+        // Mostly a little less than expected, once much more: the mean is known badly towards high shares.
+        let mut rare = vec![-1.0; 49];
+        rare.push(9.0);
+        let symmetric: Vec<f64> = (0..50).map(|at| -0.8 + if at % 2 == 0 { 1.4 } else { -1.4 }).collect();
+        assert!(standardized(&symmetric) < -3.5, "{}", standardized(&symmetric));
+        assert!(standardized(&rare) > -CRITICAL, "{}", standardized(&rare));
+    }
+
+    #[test]
+    fn the_slope_of_a_share_with_a_floor_is_that_near_the_answer() {
+        let floor = |ln_rate: f64| 0.007 + 0.003 * (20.0 * ln_rate).exp();
+        let points = (-6..=6).map(|step| {
+            let ln_rate = f64::from(step) * 0.01;
+            Point { ln_rate, over: 5000.0 * floor(ln_rate), of: 5000.0, weight: 1.0 }
+        });
+        let fit = LocalFit::new(0.01, points.collect());
+        let slope = fit.slope_at(0.0);
+        assert!((5.0..9.0).contains(&slope), "{slope}");
+        assert!(fit.best(0.03).abs() < 0.015, "{}", fit.best(0.03));
+    }
+
+    #[test]
+    fn trials_that_scatter_more_give_a_wider_interval() {
+        let width = |scatter: f64| {
+            let mut random = SplitMix64::new(5);
+            let points = (0..80).map(|number| {
+                let ln_rate = if number % 2 == 0 { -0.05 } else { 0.05 };
+                let share = 0.01 * (10.0 * ln_rate + scatter * random.normal()).exp();
+                Point { ln_rate, over: 3000.0 * share, of: 3000.0, weight: 1.0 }
+            });
+            let (low, high) = LocalFit::new(0.01, points.collect()).interval(0.0);
+            high - low
+        };
+        assert!(width(0.8) > 1.5 * width(0.3), "{} {}", width(0.8), width(0.3));
+    }
 }

@@ -1,5 +1,5 @@
-//! The outcome of a trial: a short load at a constant rate on connections of its own, and the verdict on it. A caller makes
-//! trials, `decision` judges them.
+//! The outcome of a trial: a short load at a constant rate on connections of its own, and the verdict on it. A caller
+//! makes trials, `decision` judges them.
 
 /// Transactions of a trial under one goal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

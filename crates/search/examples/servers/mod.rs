@@ -27,6 +27,8 @@ pub struct SimulatedServer {
 }
 
 const SETTLE_S: f64 = 0.3;
+/// Length of the runs that the true rate is computed from.
+const TRUTH_S: f64 = 60.0;
 
 impl SimulatedServer {
     pub fn top_tps(&self) -> f64 {
@@ -39,28 +41,24 @@ impl SimulatedServer {
         self.trial_of_set(rate_tps, seconds, set, random)
     }
 
-    pub fn stratified(&self, rate_tps: f64, sets: usize, seconds: f64, seed: u64) -> f64 {
-        let mut random = SplitMix64::new(seed);
+    /// The pooled share of many sets, evenly spread over their distribution, each for a long time.
+    fn pooled(&self, rate_tps: f64, sets: usize, random: &mut SplitMix64) -> f64 {
         let mut sum = GoalCount::default();
         for number in 0..sets {
-            let p = (number as f64 + random.share()) / sets as f64;
-            // inverse normal by bisection over erf-free logistic? use simple Newton on cdf
-            let z = inverse_normal(p);
-            let one = self.trial_of_set(rate_tps, seconds, z, &mut random);
+            let set = normal_quantile((number as f64 + random.share()) / sets as f64);
+            let one = self.trial_of_set(rate_tps, TRUTH_S, set, random);
             sum = GoalCount { over: sum.over + one.over, of: sum.of + one.of };
         }
         sum.share()
     }
 
-    pub fn truth_long(&self, seed: u64) -> f64 {
+    /// The rate at which the pooled share reaches the limit, by bisection with the same random numbers each time.
+    pub fn truth(&self, sets: usize, seed: u64) -> f64 {
         let (mut low, mut high) = (self.top_tps() * 0.3, self.top_tps() * 1.05);
         for _ in 0..12 {
             let between = f64::midpoint(low, high);
-            if self.stratified(between, 400, 60.0, seed) < self.share {
-                low = between
-            } else {
-                high = between
-            }
+            let share = self.pooled(between, sets, &mut SplitMix64::new(seed));
+            if share < self.share { low = between } else { high = between }
         }
         f64::midpoint(low, high)
     }
@@ -95,27 +93,6 @@ impl SimulatedServer {
         GoalCount { over, of }
     }
 
-    /// The pooled share of many sets.
-    fn pooled(&self, rate_tps: f64, sets: usize, random: &mut SplitMix64) -> f64 {
-        let mut sum = GoalCount::default();
-        for _ in 0..sets {
-            let one = self.trial(rate_tps, 1.5, random);
-            sum = GoalCount { over: sum.over + one.over, of: sum.of + one.of };
-        }
-        sum.share()
-    }
-
-    /// The rate at which the pooled share reaches the limit, by bisection with the same random numbers each time.
-    pub fn truth(&self, sets: usize) -> f64 {
-        let (mut low, mut high) = (self.top_tps() * 0.2, self.top_tps() * 1.1);
-        for _ in 0..9 {
-            let between = f64::midpoint(low, high);
-            let share = self.pooled(between, sets, &mut SplitMix64::new(99));
-            if share < self.share { low = between } else { high = between }
-        }
-        f64::midpoint(low, high)
-    }
-
     /// Searches; the answer, the seconds it took, and the number of trials.
     pub fn search(&self, width: f64, budget_s: f64, seed: u64) -> (Answer, f64, usize) {
         let mut random = SplitMix64::new(seed);
@@ -144,44 +121,21 @@ impl SimulatedServer {
     }
 }
 
-/// Acklam's approximation of the inverse normal distribution.
-fn inverse_normal(p: f64) -> f64 {
-    let a = [
-        -3.969683028665376e+01,
-        2.209460984245205e+02,
-        -2.759285104469687e+02,
-        1.383577518672690e+02,
-        -3.066479806614716e+01,
-        2.506628277459239e+00,
-    ];
-    let b = [
-        -5.447609879822406e+01,
-        1.615858368580409e+02,
-        -1.556989798598866e+02,
-        6.680131188771972e+01,
-        -1.328068155288572e+01,
-    ];
-    let c = [
-        -7.784894002430293e-03,
-        -3.223964580411365e-01,
-        -2.400758277161838e+00,
-        -2.549732539343734e+00,
-        4.374664141464968e+00,
-        2.938163982698783e+00,
-    ];
-    let d = [7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00, 3.754408661907416e+00];
-    let tail = |q: f64| {
-        (((((c[0] * q + c[1]) * q + c[2]) * q + c[3]) * q + c[4]) * q + c[5])
-            / ((((d[0] * q + d[1]) * q + d[2]) * q + d[3]) * q + 1.0)
-    };
-    if p < 0.02425 {
-        return tail((-2.0 * p.ln()).sqrt());
+/// The number below which a standard normal one is with this probability, by bisection of the distribution function
+/// (Abramowitz and Stegun, 26.2.17; error below 10⁻⁷).
+fn normal_quantile(probability: f64) -> f64 {
+    let (mut low, mut high) = (-6.0, 6.0);
+    for _ in 0..40 {
+        let between = f64::midpoint(low, high);
+        if below(between) < probability { low = between } else { high = between }
     }
-    if p > 1.0 - 0.02425 {
-        return -tail((-2.0 * (1.0 - p).ln()).sqrt());
-    }
-    let q = p - 0.5;
-    let r = q * q;
-    (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q
-        / (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1.0)
+    f64::midpoint(low, high)
+}
+
+fn below(number: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * number.abs());
+    let sum = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_530];
+    let tail = (-number * number / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    let tail = tail * sum.iter().fold(0.0, |all, factor| (all + factor) * t);
+    if number < 0.0 { tail } else { 1.0 - tail }
 }
