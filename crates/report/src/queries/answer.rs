@@ -15,7 +15,7 @@ pub(super) fn answer(compared: &Compared<'_>) -> Option<Block> {
         ([], _) => return None,
         ([only], _) => of_one(compared, only),
         (_, Some(found)) => (regressions::tone(found), regressions::in_short(found)),
-        ([base, others @ ..], None) => of_several(base, others),
+        ([base, others @ ..], None) => of_several(compared, base, others),
     };
     Some(Block::Answer(tone, text))
 }
@@ -48,12 +48,17 @@ fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>) -> (Tone, String) {
 }
 
 /// `after takes ×1.22 (1.04 … 1.42) the time of before, on geometric average.` Of several, the shortest.
-fn of_several(base: &ComparedSet<'_>, others: &[ComparedSet<'_>]) -> (Tone, String) {
+fn of_several(compared: &Compared<'_>, base: &ComparedSet<'_>, others: &[ComparedSet<'_>]) -> (Tone, String) {
     let known = others.iter().filter_map(|set| Some((set, set.ratio?)));
     let Some((set, ratio)) = known.min_by(|a, b| a.1.value.total_cmp(&b.1.value)) else {
         return (Tone::Strong, format!("No query has a duration in {} and in another set.", base.label));
     };
+    // What only some of the sets have finished is in no ratio.
+    let lacking = compared.left_out.len() as u64;
+    let lacking = (lacking > 0)
+        .then(|| format!("; {} not finished in all sets", counted(lacking, "query was", "queries were")));
     let tone = match ratio.verdict() {
+        _ if lacking.is_some() => Tone::Strong,
         Verdict::Faster => Tone::Good,
         Verdict::Slower => Tone::Bad,
         Verdict::NotSlower | Verdict::Inconclusive | Verdict::NotJudged => Tone::Strong,
@@ -61,7 +66,16 @@ fn of_several(base: &ComparedSet<'_>, others: &[ComparedSet<'_>]) -> (Tone, Stri
     let first = if others.len() > 1 { "Shortest: " } else { "" };
     let shown = |ratio: &QueryRatio| format!("{} {}", said::ratio(ratio), said::bounds(ratio));
     let shown = shown(&ratio);
-    (tone, format!("{first}{} takes {} the time of {} per query.", set.label, shown.trim_end(), base.label))
+    let lacking = lacking.unwrap_or_default();
+    (
+        tone,
+        format!(
+            "{first}{} takes {} the time of {} per query{lacking}.",
+            set.label,
+            shown.trim_end(),
+            base.label
+        ),
+    )
 }
 
 /// Queries with a duration.

@@ -49,6 +49,11 @@ fn sentence(record: &Record) -> (Tone, String) {
     }
     let verdict = summary.generator.as_ref().map(|generator| &generator.verdict);
     let is_client = verdict.is_some_and(|verdict| verdict.limit == LimitedBy::Generator);
+    if let Some((word, when, _)) = warnings::ending(record) {
+        let word = capitalised(&word.to_lowercase());
+        let tone = if word == "Failed" { Tone::Bad } else { Tone::Caution };
+        return (tone, format!("{word} {when}; until then {}.", figures_in_words(record)));
+    }
     let rest = of_actions(&impact::impacts(record)).unwrap_or_else(|| wording::limit(verdict));
     (if is_client { Tone::Bad } else { Tone::Strong }, format!("{}; {rest}.", figures_in_words(record)))
 }
@@ -137,8 +142,11 @@ fn verified(found: &Verification, outage: Option<String>) -> (Tone, String) {
     (tone, outage.map_or(format!("{text}."), |outage| format!("{text}; {outage}.")))
 }
 
-/// The first figures, the mean and the deviation beneath them.
-pub(super) fn figures(record: &Record) -> Block {
+/// The first figures, the mean and the deviation beneath them; `None` if nothing was measured.
+pub(super) fn figures(record: &Record) -> Option<Block> {
+    if record.summary.duration_s <= 0.0 {
+        return None;
+    }
     let half = precision(record);
     let figure = |metric: Metric| {
         let label = metric.row().short.to_owned();
@@ -149,12 +157,8 @@ pub(super) fn figures(record: &Record) -> Block {
         let is_large = metric == Metric::Tps && half.is_none_or(|half| half < LARGE_UNTIL);
         Some(KeyFigure { label, value, note, is_large })
     };
-    let figures = if record.summary.duration_s > 0.0 {
-        [Metric::Tps].into_iter().chain(Metric::FIRST_LATENCIES).filter_map(figure).collect()
-    } else {
-        Vec::new()
-    };
-    Block::Figures(figures, beneath(record))
+    let figures = [Metric::Tps].into_iter().chain(Metric::FIRST_LATENCIES).filter_map(figure).collect();
+    Some(Block::Figures(figures, beneath(record)))
 }
 
 /// The figure, and its interval or what of the schedule was kept.
@@ -176,9 +180,6 @@ fn throughput(record: &Record, half: Option<f64>) -> (String, String) {
 /// `mean 4.20 ms, deviation 1.10 ms; throughput between 1,219 and 1,249 with 95 % confidence, over 60.0 s`
 fn beneath(record: &Record) -> String {
     let summary = &record.summary;
-    if summary.duration_s <= 0.0 {
-        return "nothing was measured".to_owned();
-    }
     let of = |metric: Metric, name: &str| Some(format!("{name} {}", metric.shown(record)?));
     let times = [of(Metric::Mean, "mean"), of(Metric::Stddev, "standard deviation")];
     let times: Vec<String> = times.into_iter().flatten().collect();
@@ -213,10 +214,14 @@ pub(super) fn lines(record: &Record) -> Vec<Block> {
     let verdict = record.summary.generator.as_ref().map(|generator| &generator.verdict);
     let is_client = verdict.is_some_and(|verdict| verdict.limit == LimitedBy::Generator);
     let evidence = verdict.map(|verdict| wording::evidence_of_run(record, verdict)).unwrap_or_default();
+    let has_load = !record.everything_failed() && record.summary.duration_s > 0.0;
     let limit = capitalised(&wording::limit(verdict));
     let limit = locked(record, &impacts).map_or(limit.clone(), |locked| format!("{limit} {locked}"));
-    blocks.push(Block::Banner(if is_client { Tone::Bad } else { Tone::Plain }, limit, evidence));
-    if let Some((tone, text)) = warnings::steady_state(record) {
+    // Where nothing succeeded, a limit or a steady state would say nothing about the server.
+    if has_load || is_client {
+        blocks.push(Block::Banner(if is_client { Tone::Bad } else { Tone::Plain }, limit, evidence));
+    }
+    if let Some((tone, text)) = warnings::steady_state(record).filter(|_| has_load) {
         blocks.push(Block::Banner(tone, String::new(), text));
     }
     let per_minute = load::per_minute(record).map(|figure| format!("Per minute: {figure}."));

@@ -45,7 +45,7 @@ fn one(run: Run<'_>) -> Document {
         if matches!(warnings.first(), Some(Block::List(Tone::Caution, _))) { "Warnings" } else { "" };
     let mut first = vec![answer::answer(record)];
     first.extend(picture(&mut over_time, percentiles.as_ref()));
-    first.push(answer::figures(record));
+    first.extend(answer::figures(record));
     first.extend(answer::lines(record));
     let mut sections = vec![
         documents("answer", "", "", first),
@@ -252,11 +252,11 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
 
 /// The answer in a sentence, and the other sentences.
 fn answer_of_runs(compared: &[ComparedRun]) -> (Option<Block>, Vec<String>) {
-    let mut sentences: Vec<(DifferenceVerdict, String)> = compared.iter().flat_map(sentences).collect();
+    let mut sentences: Vec<String> = compared.iter().flat_map(sentences).collect();
     if let [_, _] = compared {
         let first = (!sentences.is_empty()).then(|| sentences.remove(0));
-        let first = first.map(|(verdict, sentence)| Block::Answer(tone(verdict), sentence));
-        return (first, sentences.into_iter().map(|(_, sentence)| sentence).collect());
+        // Not in a colour of a verdict: the variation from run to run is unknown.
+        return (first.map(|sentence| Block::Answer(Tone::Strong, sentence)), sentences);
     }
     let is_judged = |run: &&ComparedRun| {
         run.tps_difference.as_ref().is_some_and(|told| told.verdict != DifferenceVerdict::Unknown)
@@ -278,20 +278,11 @@ fn answer_of_runs(compared: &[ComparedRun]) -> (Option<Block>, Vec<String>) {
         }
     });
     let best = best.map(|sentence| Block::Answer(Tone::Strong, sentence));
-    (best, sentences.into_iter().map(|(_, sentence)| sentence).collect())
+    (best, sentences)
 }
 
-fn sentences(run: &ComparedRun) -> Vec<(DifferenceVerdict, String)> {
-    let told = run.tps_difference.iter().chain(&run.mean_difference);
-    told.filter_map(|told| Some((told.verdict, told.sentence.clone()?))).collect()
-}
-
-fn tone(verdict: DifferenceVerdict) -> Tone {
-    match verdict {
-        DifferenceVerdict::Better => Tone::Good,
-        DifferenceVerdict::Worse => Tone::Bad,
-        DifferenceVerdict::CannotTell | DifferenceVerdict::Unknown => Tone::Strong,
-    }
+fn sentences(run: &ComparedRun) -> Vec<String> {
+    run.tps_difference.iter().chain(&run.mean_difference).filter_map(|told| told.sentence.clone()).collect()
 }
 
 /// Two runs with a line for each metric: both figures, the change and its interval.

@@ -94,7 +94,7 @@ fn alarms(record: &Record) -> [Option<String>; 3] {
 }
 
 /// How a run ended that is not complete: in capitals, when, and the reason of a failure.
-fn ending(record: &Record) -> Option<(&'static str, String, Option<String>)> {
+pub(super) fn ending(record: &Record) -> Option<(&'static str, String, Option<String>)> {
     let Record { status, plan, summary, .. } = record;
     let when = match plan.limit {
         _ if summary.duration_s <= 0.0 => "before anything was measured".to_owned(),
