@@ -81,7 +81,7 @@ fn a_budget_that_ends_before_the_first_pair_shows_the_figures_of_both_sides_with
     let block = words.iter().position(|word| word == "--block").expect("it has a length") + 1;
     "0.25".clone_into(&mut words[block]);
     let out = bench.run(words).exits(3);
-    let sentence = "Inconclusive: there were too few pairs for an answer.\n  Increase --budget.";
+    let sentence = "Inconclusive: there were too few pairs for an answer. Increase --budget.";
     for words in [sentence, "no verdict: 0 of the 6 pairs needed"] {
         assert!(told(&out.stdout).contains(words), "{}", out.stdout);
     }

@@ -154,11 +154,11 @@ fn comparisons_and_experiments_are_in_the_list_and_removed_by_their_numbers() {
     bench.run(["lab", "run", "ladder.toml", "--label", "by hand"]).exits(0);
     assert_eq!(ids(&bench, &[]), ["1", "c1", "e1", "e2"]);
     let list = listed(&bench, &["--trials"]);
-    let kinds: Vec<&str> = list.iter().filter_map(|line| line.split_whitespace().nth(3)).collect();
-    let trials = ["experiment", "trial", "trial"];
+    let names: Vec<&str> = list.iter().filter_map(|line| line.split_whitespace().nth(3)).collect();
+    let trials = ["ladder", "clients", "clients"];
     assert_eq!(
-        kinds,
-        ["run", "comparison"].into_iter().chain(trials).chain(trials).collect::<Vec<_>>(),
+        names,
+        ["one.sql", "work_mem:"].into_iter().chain(trials).chain(trials).collect::<Vec<_>>(),
         "{list:?}"
     );
     assert!(list[1].starts_with("c1 ") && list[2].contains("2 of 2 trials compl"), "{list:?}");
