@@ -1,7 +1,7 @@
 //! The first screen of a run's page: the answer in one sentence of at most 20 words, the first figures, and what limited
 //! the run, each explanation folded into one line.
 
-use results::{Counts, LimitedBy, Outages, Record, Verification, WaitShare};
+use results::{Counts, LimitedBy, Outages, Record, Status, Verification, WaitShare};
 
 use super::impact::{self, ActionImpact, Impact};
 use super::{load, ranks, warnings};
@@ -49,9 +49,9 @@ fn sentence(record: &Record) -> (Tone, String) {
     }
     let verdict = summary.generator.as_ref().map(|generator| &generator.verdict);
     let is_client = verdict.is_some_and(|verdict| verdict.limit == LimitedBy::Generator);
-    if let Some((word, when, _)) = warnings::ending(record) {
-        let word = capitalised(&word.to_lowercase());
-        let tone = if word == "Failed" { Tone::Bad } else { Tone::Caution };
+    if let Some((_, when, _)) = warnings::ending(record) {
+        let has_failed = matches!(record.status, Status::Failed { .. });
+        let (tone, word) = if has_failed { (Tone::Bad, "Failed") } else { (Tone::Caution, "Interrupted") };
         return (tone, format!("{word} {when}; until then {}.", figures_in_words(record)));
     }
     let rest = of_actions(&impact::impacts(record)).unwrap_or_else(|| wording::limit(verdict));

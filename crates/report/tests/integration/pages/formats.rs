@@ -108,7 +108,7 @@ fn pictures_are_whole_and_of_one_size() {
 fn pictures_of_nothing_have_a_title_and_hostile_names_stay_text() {
     let nothing = example::empty();
     let run = Run { name: "nothing", record: &nothing };
-    assert!(pgmeter_report::svg(&pgmeter_report::document(&[run])).contains("nothing was measured"));
+    assert!(pgmeter_report::svg(&pgmeter_report::document(&[run])).contains("Nothing was measured"));
     assert!(pgmeter_report::png(&pgmeter_report::document(&[run])).is_ok());
     let mut record = short();
     make_hostile(&mut record);

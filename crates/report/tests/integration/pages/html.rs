@@ -92,7 +92,7 @@ fn what_a_record_holds_is_on_the_page() {
 fn a_record_with_nothing_in_it_says_so() {
     let page = page(&example::empty());
     for words in
-        ["INTERRUPTED before anything was measured.", "nothing was measured", "The server was not observed"]
+        ["INTERRUPTED before anything was measured.", "Nothing was measured.", "The server was not observed"]
     {
         assert!(page.contains(words), "{words}");
     }
