@@ -95,7 +95,7 @@ fn queries_of_a_folder_are_timed_stored_listed_and_reported() {
         assert!(out.stdout.contains(part), "{part}: {}", out.stdout);
     }
     let list = bench.run(["runs"]).exits(0).stdout;
-    assert!(list.contains("query set") && list.contains("tiny: scale 0.2, 2 streams"), "{list}");
+    assert!(list.contains("query set") && list.contains("tiny: scale 0.2, 2 str"), "{list}");
     for which in [["report", "one", "-q"].as_slice(), &["report", "s1", "s2", "-o", "page.html"]] {
         let which: Vec<&str> = which.iter().copied().filter(|word| *word != "-q").collect();
         bench.run(which).exits(0);
