@@ -5,6 +5,7 @@ use std::cell::RefCell;
 
 use ::experiment::rough;
 use ::lab::{ComparisonProgress, Event, Listener, ProgressText, TrialRecord};
+use ::output::ProgressStyle;
 use report::{Subject, experiment};
 use results::Plan;
 use run::StorePlaces;
@@ -14,7 +15,7 @@ use crate::arguments::reported;
 use crate::failure::Failure;
 use crate::init::LoadView;
 use crate::output::Output;
-use crate::progress::{ProgressDisplay, ProgressStyle, serve_metrics};
+use crate::progress::{ProgressDisplay, serve_metrics};
 use crate::run_output;
 use crate::terminal::{Bar, Terminal, Unit};
 
@@ -61,7 +62,7 @@ impl<'a> TerminalListener<'a> {
             Event::Idle => state.bar = None,
             Event::Fetch(progress) => state.fetch(&progress, terminal),
             Event::Load(progress) => {
-                state.load.get_or_insert_with(|| LoadView::new(terminal)).show(progress);
+                state.load.get_or_insert_with(|| LoadView::new(terminal, false)).show(progress);
             }
             Event::Loaded(options, report) => {
                 state.load = None;

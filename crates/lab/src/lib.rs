@@ -14,6 +14,7 @@ mod fault_site;
 mod files;
 mod goals;
 mod leftovers;
+mod load_progress;
 mod preflight;
 mod provision;
 mod query_pass;
@@ -42,6 +43,7 @@ pub use compare::{
 pub use error::LabError;
 pub use event::{Busy, ComparisonEvent, Event, Listener, TrialRecord};
 pub use fault_site::managed_site;
+pub use load_progress::{LoadProgress, LoadText};
 pub use preflight::preflight;
 pub use quickstart::Quickstart;
 pub use schema_change::{lock_time, undo_left};
