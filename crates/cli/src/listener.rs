@@ -98,6 +98,7 @@ impl<'a> TerminalListener<'a> {
                 }
                 self.report(subject, row);
             }
+            Event::Search(_) => {}
             Event::Comparison(run, event) => match state.comparison.after(run, event) {
                 Some(ProgressText::State(text)) if terminal.can_draw() => terminal.draw(&[text]),
                 Some(ProgressText::State(text) | ProgressText::Message(text)) => terminal.say(text),

@@ -52,7 +52,9 @@ pub use screen::{
     PreparedScreening, ScreenOptions, directory_of_screenings, prepare_screening, run_screening,
     screening_in_words,
 };
-pub use search::{GOAL_OF_SEARCH, OPTIONS_OF_SEARCH, SearchClients, SearchOptions, Searched, search};
+pub use search::{
+    GOAL_OF_SEARCH, OPTIONS_OF_SEARCH, ResumedSearch, SearchClients, SearchOptions, Searched, search,
+};
 pub use server_host::{find_host, host_of_process, host_of_session};
 pub use servers::{Programs, instrumentation, obtain, sweep, warn_without_statements};
 pub use trial::ExecutionContext;

@@ -26,6 +26,8 @@ mod metrics_server;
 
 mod progress;
 
+mod search_metrics;
+
 mod selection;
 
 mod tracer;
@@ -38,5 +40,6 @@ pub use live_view::{LiveSecond, LiveView, SoFar, in_place_of, live_view};
 pub use log_files::{LogFiles, LogOptions, OnLogError, Sampler, WorkerLog};
 pub use metrics_server::MetricsServer;
 pub use progress::{ProgressStyle, RunProgress, ShownSecond};
+pub use search_metrics::search_metrics;
 pub use selection::{ReportedStore, Selected, Selection, SelectionError, overview, select};
 pub use tracer::{ClientMessages, LogFault, TracerMaker, tracer_without_log, tracers};

@@ -219,11 +219,15 @@ fn of_search(record: &SearchRecord) -> Suite {
     };
     let case = |goal: &SearchGoal| Case::new(escaped_line(&goal.goal.to_string()), outcome());
     let end = Case::new("the search is complete", of_status(&record.status));
+    let expected = record.search.expected.map(|expected| {
+        let outcome = of_verdict(expected.verdict, || search::search_sentence(record));
+        Case::new(format!("search.rate_tps > {}", expected.rate_tps), outcome)
+    });
     let name = escaped_line(&record.name());
     Suite {
         name: format!("search: {name}"),
         class: name,
-        cases: std::iter::once(end).chain(record.search.goals.iter().map(case)).collect(),
+        cases: std::iter::once(end).chain(record.search.goals.iter().map(case)).chain(expected).collect(),
         seconds: record.search.elapsed_s,
         started_at: record.started_at.to_string(),
         hostname: record.environment.host.hostname.clone(),

@@ -1,10 +1,10 @@
 //! The loads of a search and what is measured of them.
 //! `on_server` runs them on a real server; tests simulate one.
 
-use results::{LoadVerdict, LoadWait, OverCount, SearchGoal, SearchTrial};
+use results::{LateGenerator, LoadVerdict, LoadWait, OverCount, SearchGoal, SearchTrial, TrialDetails};
 use run::RunError;
 use search::{GoalCount, Trial, TrialVerdict};
-use stats::{ScriptStats, Summary};
+use stats::{DecodeError, Distribution, EncodedDistribution, Summary};
 
 /// A load with a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,11 +19,38 @@ pub(super) struct OpenLoad {
 #[derive(Clone, Debug)]
 pub(super) struct MeasuredLoad {
     pub(super) trial: SearchTrial,
-    /// Of its measured transactions.
-    pub(super) stats: ScriptStats,
+    /// Response times of its measured transactions.
+    pub(super) response: Distribution,
     pub(super) waits: Vec<LoadWait>,
     /// Checkpoints and autovacuums inside; `None` if the server was not observed.
     pub(super) events: Option<[u32; 2]>,
+    /// Why pgmeter was late, if it was the limit.
+    pub(super) late: Option<LateGenerator>,
+}
+
+impl MeasuredLoad {
+    /// The trial with all that it takes to continue the search.
+    pub(super) fn detailed(&self) -> SearchTrial {
+        let details =
+            TrialDetails { response: EncodedDistribution::new(&self.response), waits: self.waits.clone() };
+        SearchTrial { details: Some(details), ..self.trial.clone() }
+    }
+
+    /// A trial of a search that is continued.
+    ///
+    /// # Errors
+    /// Its response times cannot be read.
+    pub(super) fn restored(trial: &SearchTrial) -> Result<MeasuredLoad, DecodeError> {
+        let details = trial.details.as_ref();
+        let response = details.map(|details| details.response.decode()).transpose()?.unwrap_or_default();
+        Ok(MeasuredLoad {
+            trial: SearchTrial { details: None, ..trial.clone() },
+            response,
+            waits: details.map(|details| details.waits.clone()).unwrap_or_default(),
+            events: None,
+            late: None,
+        })
+    }
 }
 
 /// A server under load.
@@ -34,7 +61,7 @@ pub(super) trait Loads {
     /// Runs a load with a rate on fresh connections.
     fn open_loop(&mut self, load: OpenLoad) -> Result<MeasuredLoad, RunError>;
 
-    /// Seconds since the search began.
+    /// Seconds that the search has taken.
     fn passed_s(&self) -> f64;
 
     /// Time of the last load beside its measured time.

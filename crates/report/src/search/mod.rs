@@ -27,11 +27,17 @@ pub fn search(record: &SearchRecord) -> Document {
     let first = std::iter::once(answer.clone()).chain(confirmation.clone()).collect::<Vec<_>>().join("\n");
     let early_end = words::early_end(record).map(|text| Banner::new(Tone::Caution, text));
     let tone = words::tone(record);
-    let banners = std::iter::once(Banner::new(tone, first).for_terminal()).chain(early_end).collect();
+    let expected = words::expected(record);
+    let of_expected = expected.clone().map(|(tone, text)| Banner::new(tone, text).for_terminal());
+    let banners = std::iter::once(Banner::new(tone, first).for_terminal())
+        .chain(of_expected)
+        .chain(early_end)
+        .collect();
     let on_page = |id, title: &str, link, blocks| Section::new(id, title, link, Audience::Documents, blocks);
     let on_terminal = |id, blocks| Section::new(id, "", "", Audience::Terminal, blocks);
     let mut beginning = vec![Block::Answer(tone, answer)];
     beginning.extend(confirmation.map(|text| Block::Paragraph(Tone::Plain, text)));
+    beginning.extend(expected.map(|(tone, text)| Block::Paragraph(tone, text)));
     beginning.extend(charts::charts(record).into_iter().map(Block::chart));
     let all: Vec<&SearchLoad> = record.search.loads.iter().collect();
     let server = record.environment.server.as_ref();
@@ -92,6 +98,10 @@ fn facts(record: &SearchRecord) -> Vec<Fact> {
         "trials",
         format!("{trials} at {}", counted(search.loads.len() as u64, "rate", "rates")),
     ));
+    if search.repeated > 0 {
+        let loads = counted(search.repeated.into(), "load", "loads");
+        facts.push(Fact::new("repeated", format!("{loads}, because other programs had delayed pgmeter")));
+    }
     facts.push(Fact::new("time", elapsed));
     facts.push(Fact::new("seed", search.method.seed.to_string()));
     facts.extend(Fact::known([("command", command)]));

@@ -1,7 +1,7 @@
 //! A search in all formats, and the sentences of all kinds of answers.
 //! The search is that of `testkit`.
 
-use results::{SearchAnswer, SearchRecord, SearchResult, Status};
+use results::{ExpectedRate, GoalVerdict, SearchAnswer, SearchRecord, SearchResult, Status};
 use testkit::search_record::{search_record, trial};
 
 use super::*;
@@ -88,6 +88,26 @@ fn an_answer_that_ended_early_says_so_and_gives_no_advice_about_the_budget() {
     assert!(text.starts_with("BETWEEN 4,150 tps and 4,280 tps with p99 < 20 ms"), "{text}");
     assert!(text.contains("\nInterrupted: the answer is what is known so far.\n"), "{text}");
     assert!(!text.contains("Increase"), "{text}");
+}
+
+#[test]
+fn an_expected_rate_is_judged_on_the_page_and_in_junit() {
+    let mut record = search_record();
+    record.search.expected = Some(ExpectedRate { rate_tps: 4_500.0, verdict: GoalVerdict::Missed });
+    record.search.repeated = 2;
+    let text = shown(&record, Format::Text);
+    assert!(text.contains("\nExpected: more than 4,500 tps; missed.\n"), "{text}");
+    assert!(
+        text.contains("  repeated        2 loads, because other programs had delayed pgmeter\n"),
+        "{text}"
+    );
+    let junit = shown(&record, Format::Junit);
+    assert!(
+        junit.contains("name=\"search.rate_tps &gt; 4500\"") && junit.contains("failures=\"1\""),
+        "{junit}"
+    );
+    record.search.expected = Some(ExpectedRate { rate_tps: 3_000.0, verdict: GoalVerdict::Met });
+    assert!(shown(&record, Format::Junit).contains("failures=\"0\" errors=\"0\""));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use stats::goals::GoalFigure;
 use crate::document::Tone;
 use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, counted, percent};
 use crate::prose::{enumerate, escaped_line};
+use crate::wording;
 
 /// Use from which a resource is called the limit. Below it, it is only nearer to its limit than others.
 const LIMITING: f64 = 0.8;
@@ -40,6 +41,16 @@ pub(super) fn goal(goal: &SearchGoal) -> String {
         | GoalFigure::Late
         | GoalFigure::Tps => escaped_line(&goal.to_string()),
     }
+}
+
+/// `EXPECTED more than 3,000 tps: missed.`
+pub(super) fn expected(record: &SearchRecord) -> Option<(Tone, String)> {
+    let expected = record.search.expected?;
+    let verdict = wording::verdict_name(expected.verdict);
+    Some((
+        crate::goals::tone(expected.verdict),
+        format!("Expected: more than {}; {verdict}.", tps(expected.rate_tps)),
+    ))
 }
 
 /// How the answer is shown.
