@@ -1,10 +1,10 @@
 //! `pgmeter search`: the highest rate that keeps goals. The crate `lab` searches; this module has the options, output, and
 //! exit status. docs/search.md explains the method.
 
-use ::lab::{Event, Listener, ResumedSearch, SearchOptions};
+use ::lab::{Event, Listener, ResumedSearch, SearchOptions, Searched};
 use clap::Args;
 use report::Subject;
-use run::{Circumstances, ExitStatus, RunError, RunSpec, fresh_seed};
+use run::{Circumstances, ExitStatus, RunError, RunSpec, StorePlaces, fresh_seed};
 
 use crate::arguments::{AnnotationArguments, ConnectionArguments, StoreArguments};
 use crate::failure::Failure;
@@ -91,6 +91,7 @@ fn search(
         clients: clients.0,
         seed,
         expected_tps: arguments.expect,
+        confirms: true,
     };
     let (target, places) = (arguments.connection.target()?, arguments.places.announced(terminal)?);
     let circumstances = Circumstances {
@@ -112,10 +113,21 @@ fn search(
         let options = (&options, resume);
         ::lab::search((spec, target), options, &places, &circumstances, Listener::new(&told), signals)
     })?;
+    conclude(done, output, &places, terminal)
+}
+
+/// Shows the answer, and says where it is stored.
+pub(crate) fn conclude(
+    done: Searched,
+    output: &Output,
+    places: &StorePlaces,
+    terminal: &Terminal,
+) -> Result<ExitStatus, Failure> {
     output.show(Subject::Search(&done.record), terminal)?;
-    let status = done.exit_status();
+    let (status, advice) = (done.exit_status(), done.advice());
     let kept = done.kept.map_err(|error| RunError::not_stored(error, [done.record.to_json()]))?;
     terminal.say(format_args!("stored as search h{kept} in {}", places.store().display()));
+    advice.iter().for_each(|advice| terminal.say(advice));
     // The answer is shown and stored all the same.
     done.failure.map_or(Ok(status), |failure| Err(failure.into()))
 }

@@ -22,6 +22,9 @@ use crate::steps::{Step, StepSql, StepWork};
 /// Position of messages about the whole file.
 pub(crate) const START: Place = Place { line: 1, column: 1 };
 
+/// The key of the number of clients.
+pub(crate) const CLIENTS: &str = "clients";
+
 /// Places of keys in the file, for errors. They do not make configurations different.
 #[derive(Clone, Debug, Default)]
 pub struct Places(BTreeMap<&'static str, Place>);
@@ -35,6 +38,11 @@ impl PartialEq for Places {
 impl Places {
     pub(crate) fn insert(&mut self, key: &'static str, place: Place) {
         self.0.insert(key, place);
+    }
+
+    /// Whether a key was written.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
     }
 
     /// That of a key, otherwise the beginning of the file.
@@ -174,6 +182,11 @@ impl Configuration {
     /// Whether an action promotes a standby, so that the clients need to know several servers.
     pub fn promotes(&self) -> bool {
         self.faults().any(|kind| kind.standby().is_some())
+    }
+
+    /// The number of clients, if the file or the command line has one.
+    pub fn given_clients(&self) -> Option<u32> {
+        self.places.has(CLIENTS).then_some(self.load.clients)
     }
 
     /// Whether a trial is a load, as opposed to timed steps or queries.

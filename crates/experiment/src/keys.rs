@@ -13,7 +13,7 @@ use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
 use run::rules::RULES;
 use workload::{PartitionMethod, WorkloadName};
 
-use crate::configuration::{Configuration, Origin, Restore};
+use crate::configuration::{CLIENTS, Configuration, Origin, Restore};
 use crate::fields::count;
 use crate::relative;
 use crate::settings;
@@ -429,6 +429,9 @@ pub(crate) fn set(
         };
         values.insert(child.to_owned(), node.scalar()?);
         return Ok(());
+    }
+    if name == CLIENTS {
+        configuration.places.insert(CLIENTS, node.place);
     }
     configuration.relative.remove(name);
     if let Some((key, relative)) = relative::read(name, node)? {

@@ -37,8 +37,8 @@ mod trial;
 
 pub use campaign::{Campaign, CampaignLimits, file_missing, read_experiment};
 pub use compare::{
-    CompareOptions, Compared, ComparisonProgress, ComparisonRun, ProgressText, compare, compared_metric,
-    sides,
+    CompareOptions, Compared, ComparisonProgress, ComparisonRun, ProgressText, SearchesOptions, compare,
+    compare_searches, compared_metric, sides,
 };
 pub use error::LabError;
 pub use event::{Busy, ComparisonEvent, Event, Listener, TrialRecord};

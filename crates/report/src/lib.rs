@@ -52,6 +52,7 @@ mod compare;
 mod comparison;
 
 mod metrics;
+mod models;
 
 mod html;
 

@@ -21,7 +21,7 @@ pub struct SearchPlan {
     pub width: f64,
     /// Time for the whole search, in seconds.
     pub budget_s: f64,
-    /// Length of the confirmation, in seconds.
+    /// Length of the confirmation, in seconds; 0: without one.
     pub confirmation_s: f64,
     /// Time of a trial beside its measured time: connecting, settling, ending.
     pub overhead_s: f64,
@@ -185,6 +185,9 @@ impl Search {
             _ => return Step::Done,
         };
         let seconds = self.plan.confirmation_s;
+        if seconds <= 0.0 {
+            return Step::Done;
+        }
         let step = 1.0 + self.plan.width.max(CONFIRMATION_STEP);
         match self.confirmations.last() {
             None if left_s > 1.0 && first > 0.0 => Step::Confirm(first, seconds.min(left_s)),
@@ -425,6 +428,13 @@ mod tests {
         let Answer::Sustains(estimate) = search.answer() else { panic!("{:?}", search.answer()) };
         assert!((490.0..530.0).contains(&estimate.rate_tps), "{estimate:?}");
         assert!(rates.len() < 140 && search.confirmations[0].is_kept, "{}", rates.len());
+    }
+
+    #[test]
+    fn without_a_confirmation_the_search_ends_with_its_interval() {
+        let (search, rates) = ended(SearchPlan { confirmation_s: 0.0, ..plan() }, 520.0, 0.0);
+        assert!(matches!(search.answer(), Answer::Sustains(_)) && search.confirmations.is_empty());
+        assert!(!rates.is_empty());
     }
 
     #[test]

@@ -44,6 +44,13 @@ fn compare(
     let what = arguments.comparable()?;
     let cells = ::lab::sides(&what)?;
     terminal::mask(::experiment::secret_values(&cells));
+    if arguments.search {
+        let (options, places) = (arguments.searches(&what), arguments.places.announced(terminal)?);
+        let done = listening(terminal, places.clone(), Output::default(), |listener| {
+            ::lab::compare_searches(what, cells, options, &places, &circumstances(), listener, signals)
+        })?;
+        return crate::search::conclude(done, output, &places, terminal);
+    }
     let options = arguments.options(&what, &cells)?;
     let places = arguments.places.announced(terminal)?;
     let done = listening(terminal, places.clone(), Output::default(), |listener| {

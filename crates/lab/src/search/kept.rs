@@ -10,7 +10,7 @@ use super::options::ResumedSearch;
 const EVERY_S: f64 = 30.0;
 
 /// The row of a search.
-pub(super) struct KeptSearch<'a> {
+pub(crate) struct KeptSearch<'a> {
     places: &'a StorePlaces,
     /// Its number, once it has a row.
     number: Option<i64>,
@@ -19,17 +19,17 @@ pub(super) struct KeptSearch<'a> {
 
 impl<'a> KeptSearch<'a> {
     /// Of a new search, or of one that is continued.
-    pub(super) fn new(places: &'a StorePlaces, number: Option<i64>) -> Self {
+    pub(crate) fn new(places: &'a StorePlaces, number: Option<i64>) -> Self {
         Self { places, number, next_s: 0.0 }
     }
 
     /// Whether the search should be written now.
-    pub(super) fn is_due(&self, passed_s: f64) -> bool {
+    pub(crate) fn is_due(&self, passed_s: f64) -> bool {
         passed_s >= self.next_s
     }
 
     /// Writes it; returns its number.
-    pub(super) fn keep(&mut self, record: &SearchRecord) -> Result<i64, RunError> {
+    pub(crate) fn keep(&mut self, record: &SearchRecord) -> Result<i64, RunError> {
         self.next_s = record.search.elapsed_s + EVERY_S;
         let mut store = self.places.open()?;
         let number = match self.number {
@@ -42,7 +42,7 @@ impl<'a> KeptSearch<'a> {
 }
 
 /// The search to continue, with its number.
-pub(super) fn earlier(
+pub(crate) fn earlier(
     places: &StorePlaces,
     which: ResumedSearch,
     goals: &[SearchGoal],

@@ -14,16 +14,18 @@ mod options;
 mod record;
 
 use connect::Target;
-use results::{GoalVerdict, SearchAnswer, SearchRecord, Status};
+use results::{ComparisonDecision, GoalVerdict, SearchAnswer, SearchRecord, Status};
 use run::{Circumstances, Control, ExitStatus, RunError, RunSpec, StorePlaces};
 
 use crate::event::Listener;
-use execution::SearchRun;
-use kept::KeptSearch;
-use loads::Loads;
-use on_server::ServerLoads;
 
+pub(crate) use execution::SearchRun;
+pub(crate) use kept::KeptSearch;
+pub(crate) use loads::Loads;
+pub(crate) use on_server::{About, ServerLoads};
+pub(crate) use options::goals;
 pub use options::{GOAL_OF_SEARCH, OPTIONS_OF_SEARCH, ResumedSearch, SearchClients, SearchOptions};
+pub(crate) use record::record;
 
 /// A search that has ended.
 #[derive(Debug)]
@@ -37,8 +39,23 @@ pub struct Searched {
 }
 
 impl Searched {
+    /// How it can be continued, if it was broken off.
+    pub fn advice(&self) -> Option<&'static str> {
+        let is_broken_off = self.record.status != Status::Complete && self.record.comparison.is_none();
+        is_broken_off.then_some("the same command with --resume continues it")
+    }
+
     /// The status of the answer; of an expected rate, whether it is above that.
     pub fn exit_status(&self) -> ExitStatus {
+        if let Some(comparison) = &self.record.comparison {
+            return match comparison.decision {
+                ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {
+                    ExitStatus::Success
+                }
+                ComparisonDecision::WorseThanTolerance => ExitStatus::GoalMissed,
+                ComparisonDecision::Undecided => ExitStatus::Undecided,
+            };
+        }
         if let Some(expected) = self.record.search.expected {
             return match expected.verdict {
                 GoalVerdict::Met => ExitStatus::Success,
@@ -72,7 +89,7 @@ pub fn search(
     listener: Listener<'_>,
     control: &Control,
 ) -> Result<Searched, RunError> {
-    let goals = options::goals(&spec)?;
+    let goals = goals(&spec)?;
     let spec = with_read_scripts(spec)?;
     // A store that cannot be written is reported before the first load.
     places.check()?;
@@ -95,13 +112,8 @@ pub fn search(
             Ok(true) if keeper.is_due(loads.passed_s()) => {
                 if let Some(about) = loads.about() {
                     // The search is worth more than its copy: what cannot be kept now is reported at the end.
-                    let state = record::record(
-                        &run,
-                        about,
-                        annotation.clone(),
-                        Status::Interrupted,
-                        loads.passed_s(),
-                    );
+                    let state =
+                        record(&run, about, annotation.clone(), Status::Interrupted, loads.passed_s());
                     let _ = keeper.keep(&state);
                 }
             }
@@ -117,9 +129,9 @@ pub fn search(
         Err(failure) => (Status::Failed { reason: failure.to_string().into() }, Some(failure.after_begin())),
     };
     let about = loads.about().ok_or_else(|| RunError::Usage("no load has ended".to_owned()))?;
-    let record = record::record(&run, about, annotation, status, loads.passed_s());
-    let kept = keeper.keep(&record);
-    Ok(Searched { record, kept, failure })
+    let searched = record(&run, about, annotation, status, loads.passed_s());
+    let kept = keeper.keep(&searched);
+    Ok(Searched { record: searched, kept, failure })
 }
 
 /// Each load reads its scripts again, but standard input can be read only once.

@@ -20,7 +20,7 @@ use crate::event::{Event, Listener};
 use crate::seeds::load_seed;
 
 /// Unmeasured load before each trial: backends fill their caches, and the first statements are prepared.
-pub(super) const WARMUP: Duration = Duration::from_millis(500);
+pub(crate) const WARMUP: Duration = Duration::from_millis(500);
 /// Length of a closed loop, and the most of the budget that one takes.
 const BURST_S: f64 = 2.0;
 const BURST_SHARE: f64 = 0.04;
@@ -42,14 +42,14 @@ const WAITS_KEPT: usize = 8;
 
 /// Facts about the search that its last load has.
 #[derive(Clone)]
-pub(super) struct About {
-    pub(super) plan: Plan,
-    pub(super) environment: Environment,
-    pub(super) started_at: UtcTime,
+pub(crate) struct About {
+    pub(crate) plan: Plan,
+    pub(crate) environment: Environment,
+    pub(crate) started_at: UtcTime,
 }
 
 /// A server and the load on it.
-pub(super) struct ServerLoads<'a> {
+pub(crate) struct ServerLoads<'a> {
     spec: RunSpec,
     target: Target,
     goals: Vec<SearchGoal>,
@@ -73,7 +73,7 @@ pub(super) struct ServerLoads<'a> {
 
 impl<'a> ServerLoads<'a> {
     /// Connects, and asks the server for the number of its connections.
-    pub(super) fn new(
+    pub(crate) fn new(
         spec: RunSpec,
         target: Target,
         options: &SearchOptions,
@@ -114,7 +114,7 @@ impl<'a> ServerLoads<'a> {
     }
 
     /// Goes on after an earlier execution.
-    pub(super) fn resume(&mut self, earlier: &SearchRecord) {
+    pub(crate) fn resume(&mut self, earlier: &SearchRecord) {
         let SearchResult { elapsed_s, bursts, loads, confirmations, .. } = &earlier.search;
         let trials = loads.iter().map(|load| load.trials.len()).sum::<usize>();
         // More than there were: a load that failed and one that was repeated had random numbers too.
@@ -124,12 +124,12 @@ impl<'a> ServerLoads<'a> {
     }
 
     /// The largest number of clients that the server accepts.
-    pub(super) fn clients_max(&self) -> u32 {
+    pub(crate) fn clients_max(&self) -> u32 {
         self.clients_max
     }
 
     /// The facts, once a load has ended.
-    pub(super) fn about(&self) -> Option<About> {
+    pub(crate) fn about(&self) -> Option<About> {
         self.about.clone()
     }
 

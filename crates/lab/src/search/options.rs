@@ -55,6 +55,8 @@ pub struct SearchOptions {
     pub seed: u64,
     /// The rate that is expected at least.
     pub expected_tps: Option<f64>,
+    /// Whether a longer load confirms the answer.
+    pub confirms: bool,
 }
 
 /// The search that `--resume` names.
@@ -144,9 +146,9 @@ impl SearchOptions {
         }
     }
 
-    /// Length of the confirmation, in seconds.
+    /// Length of the confirmation, in seconds; 0 without one.
     pub(super) fn confirmation_s(&self) -> f64 {
-        (CONFIRMATION_SHARE * self.budget_s).min(CONFIRMATION_MAX_S)
+        if self.confirms { (CONFIRMATION_SHARE * self.budget_s).min(CONFIRMATION_MAX_S) } else { 0.0 }
     }
 }
 
@@ -154,7 +156,7 @@ impl SearchOptions {
 ///
 /// # Errors
 /// There are none, or one is no share.
-pub(super) fn goals(spec: &RunSpec) -> Result<Vec<SearchGoal>, RunError> {
+pub(crate) fn goals(spec: &RunSpec) -> Result<Vec<SearchGoal>, RunError> {
     if spec.goals.is_empty() {
         return Err(RunError::Usage(
             "a search needs a promise to look for: give --goal, such as --goal 'p99 < 20ms'".to_owned(),

@@ -13,7 +13,7 @@ use super::loads::MeasuredLoad;
 use super::on_server::{About, WARMUP};
 
 /// Builds the record.
-pub(super) fn record(
+pub(crate) fn record(
     run: &SearchRun,
     about: About,
     annotation: Annotation,
@@ -86,9 +86,9 @@ fn nearest(loads: &[SearchLoad], rate_tps: f64) -> Option<NearestLimit> {
 
 /// The figures of an answer.
 #[derive(Debug, PartialEq)]
-pub(super) struct AnswerFigures {
+pub(crate) struct AnswerFigures {
     answer: SearchAnswer,
-    pub(super) rate_tps: Option<f64>,
+    pub(crate) rate_tps: Option<f64>,
     interval: Option<RateInterval>,
     kept_tps: Option<f64>,
     broken_tps: Option<f64>,
@@ -96,7 +96,7 @@ pub(super) struct AnswerFigures {
 
 impl AnswerFigures {
     /// The interval, or the rates that the answer is between.
-    pub(super) fn bounds(&self) -> Option<RateInterval> {
+    pub(crate) fn bounds(&self) -> Option<RateInterval> {
         let between = || Some(RateInterval { low: self.kept_tps?, high: self.broken_tps? });
         self.interval.or_else(between)
     }
@@ -119,7 +119,7 @@ impl AnswerFigures {
     }
 }
 
-pub(super) fn figures(answer: Answer) -> AnswerFigures {
+pub(crate) fn figures(answer: Answer) -> AnswerFigures {
     let known = |rate: f64| Some(rate).filter(|rate| *rate > 0.0 && rate.is_finite());
     let of = |answer, kept: f64, broken: f64| AnswerFigures {
         answer,

@@ -15,6 +15,7 @@ use super::{Quantity, actions, drawn, effect_forest, goals, load_curve, outages,
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,
 };
+use crate::models;
 use crate::prose::{cut, escaped_line};
 use crate::queries::ROWS_MAX;
 use crate::wording;
@@ -42,6 +43,13 @@ pub fn document(overview: &Overview) -> Document {
         Section::new("lost", "Trials without figures", "", Audience::Documents, lost(overview, usize::MAX)),
         Section::new("charts", "Charts", "Charts", Audience::Page, drawn::charts(overview)),
         Section::new("effects", "Effects", "Effects", Audience::All, effects(overview)),
+        Section::new(
+            "models",
+            "Models",
+            "Models",
+            Audience::All,
+            models::blocks(load_curve::modelled(overview)),
+        ),
         Section::new("about", "About this experiment", "", Audience::Documents, about(overview)),
         Section::new("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
         Section::new("actions", "Actions", "Actions", Audience::All, actions::blocks(overview)),

@@ -5,9 +5,29 @@ use super::Run;
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
 use crate::figures::as_asked;
 use crate::metrics::Metric;
+use crate::models::{self, ModelledCurve};
 
 /// Fewer points are no curve.
 const POINTS_MIN: usize = 3;
+
+/// The closed loops of runs that differ in their clients, for models.
+pub(super) fn modelled(runs: &[Run<'_>]) -> Vec<ModelledCurve> {
+    let mut curves = Vec::new();
+    for run in runs {
+        let record = run.record;
+        let cpu_us = record.observation.as_ref().and_then(|it| it.per_transaction.cpu_us());
+        let point = models::measurement(&record.plan, &record.summary, Some(&record.environment), cpu_us);
+        if let Some(point) = point {
+            models::add(&mut curves, name(run), point);
+        }
+    }
+    curves
+}
+
+/// What the runs of a curve have in common.
+fn name(run: &Run<'_>) -> String {
+    format!("{}, {}, {}", run.scripts(), run.record.plan.protocol.name(), run.server())
+}
 
 /// `None` unless a curve has so many points of different loads.
 pub(super) fn chart(runs: &[Run<'_>]) -> Option<Chart> {
@@ -22,7 +42,7 @@ pub(super) fn chart(runs: &[Run<'_>]) -> Option<Chart> {
         let Some(mean_us) = Metric::Mean.of(record).filter(|us| *us > 0.0) else { continue };
         let load = load(run);
         let point = Point { label: as_asked(load), ..Point::new(record.summary.tps, mean_us) };
-        let name = format!("{}, {}, {}", run.scripts(), record.plan.protocol.name(), run.server());
+        let name = name(run);
         match curves.iter_mut().find(|(known, _)| *known == name) {
             Some((_, points)) => points.push((load, point)),
             None => curves.push((name, vec![(load, point)])),
