@@ -2,6 +2,7 @@
 //! and the method; and as rows. `lab` searches, the sentences are in `words`.
 
 mod charts;
+mod versus;
 mod words;
 
 use results::{LoadFigures, LoadVerdict, SearchConfirmation, SearchLoad, SearchRecord};
@@ -22,6 +23,9 @@ const LOADS_ON_TERMINAL: usize = 12;
 
 /// The document of a search.
 pub fn search(record: &SearchRecord) -> Document {
+    if let Some(comparison) = &record.comparison {
+        return versus::document(record, comparison);
+    }
     let answer = words::answer(record);
     let confirmation = words::confirmation(record);
     let first = std::iter::once(answer.clone()).chain(confirmation.clone()).collect::<Vec<_>>().join("\n");
@@ -175,38 +179,45 @@ fn confirmations(record: &SearchRecord) -> Table {
 
 /// A row for each load.
 pub(crate) fn search_rows(record: &SearchRecord) -> ValueTable<'_> {
-    let row = |load: &SearchLoad| -> Vec<Value<'_>> {
-        let LoadFigures { rate_tps, verdict, goals, achieved_tps, p50_us, p99_us, p999_us, nearest } =
-            &load.figures;
-        let excess =
-            |(count, goal): (&results::OverCount, &results::SearchGoal)| (count.share(), goal.allowed_share);
-        let shares = goals.iter().zip(&record.search.goals).map(excess);
-        // Of several goals, the one that is nearest to being broken.
-        let worst = shares.max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
-        vec![
-            (*rate_tps).into(),
-            verdict.name().into(),
-            (*achieved_tps).into(),
-            worst.map(|(share, _)| share).into(),
-            worst.map(|(_, allowed)| allowed).into(),
-            (*p50_us).into(),
-            (*p99_us).into(),
-            (*p999_us).into(),
-            nearest.map(|it| it.resource.name()).into(),
-            nearest.map(|it| it.share).into(),
-            load.trials.len().into(),
-        ]
-    };
-    let rows = record.search.loads.iter().map(row).collect();
-    ValueTable::new(
-        "rate_tps,verdict,achieved_tps,over_share,allowed_share,p50_us,p99_us,p999_us,nearest_limit,nearest_share,trials",
-        rows,
-    )
+    if let Some(comparison) = &record.comparison {
+        return versus::rows(record, comparison);
+    }
+    let rows = record.search.loads.iter().map(|load| load_values(record, load)).collect();
+    ValueTable::new(COLUMNS, rows)
+}
+
+const COLUMNS: &str = "rate_tps,verdict,achieved_tps,over_share,allowed_share,p50_us,p99_us,p999_us,nearest_limit,nearest_share,trials";
+
+/// The values of a load, in the order of the columns.
+fn load_values<'a>(record: &'a SearchRecord, load: &'a SearchLoad) -> Vec<Value<'a>> {
+    let LoadFigures { rate_tps, verdict, goals, achieved_tps, p50_us, p99_us, p999_us, nearest } =
+        &load.figures;
+    let excess =
+        |(count, goal): (&results::OverCount, &results::SearchGoal)| (count.share(), goal.allowed_share);
+    let shares = goals.iter().zip(&record.search.goals).map(excess);
+    // Of several goals, the one that is nearest to being broken.
+    let worst = shares.max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+    vec![
+        (*rate_tps).into(),
+        verdict.name().into(),
+        (*achieved_tps).into(),
+        worst.map(|(share, _)| share).into(),
+        worst.map(|(_, allowed)| allowed).into(),
+        (*p50_us).into(),
+        (*p99_us).into(),
+        (*p999_us).into(),
+        nearest.map(|it| it.resource.name()).into(),
+        nearest.map(|it| it.share).into(),
+        load.trials.len().into(),
+    ]
 }
 
 /// The answer without the limit, for continuous integration.
 pub(crate) fn search_sentence(record: &SearchRecord) -> String {
-    words::answer(record)
+    match &record.comparison {
+        Some(comparison) => versus::answer(record, comparison).1,
+        None => words::answer(record),
+    }
 }
 
 #[cfg(test)]

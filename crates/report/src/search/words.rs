@@ -7,6 +7,7 @@ use stats::goals::GoalFigure;
 use crate::document::Tone;
 use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, counted, percent};
 use crate::prose::{enumerate, escaped_line};
+use crate::ratios;
 use crate::wording;
 
 /// Use from which a resource is called the limit. Below it, it is only nearer to its limit than others.
@@ -175,6 +176,11 @@ pub(super) fn early_end(record: &SearchRecord) -> Option<String> {
 /// In a list: `4,150 tps (4,000 … 4,280) with p99 < 20ms`.
 pub(crate) fn search_in_short(line: &SearchLine) -> String {
     let goals = escaped_line(&line.goals);
+    if let Some(decision) = line.decision {
+        let interval = line.ratio_low.zip(line.ratio_high);
+        let ratio = line.ratio.map_or("unknown".to_owned(), |ratio| ratios::ratio(ratio, interval));
+        return format!("{}: rate {ratio} with {goals}", wording::decision_in_short(decision));
+    }
     let rate = line.rate_tps.map(tps);
     let answer = match (line.answer, rate, line.rate_low.zip(line.rate_high)) {
         (Some(SearchAnswer::Sustains), Some(rate), Some((low, high))) => {

@@ -4,6 +4,7 @@
 use rusqlite::{Connection, Row, params};
 
 use super::process::Process;
+use super::trials::end;
 use super::write::json;
 use super::{Store, annotation, failed};
 use crate::upgrade::SEARCH;
@@ -49,6 +50,24 @@ impl Store {
         };
         let numbers = read().map_err(failed(&self.path))?;
         numbers.into_iter().map(|number| Ok((number, self.search(number)?))).collect()
+    }
+
+    /// Ends a trial that is a search: complete, or failed with this reason. The search is stored in both cases.
+    ///
+    /// # Errors
+    /// The store cannot be written, or has no such trial.
+    pub fn end_search(
+        &mut self,
+        trial: i64,
+        record: &SearchRecord,
+        failure: Option<&str>,
+    ) -> Result<(), ResultsError> {
+        let record = json(record);
+        self.in_transaction(|transaction| {
+            let sql = "INSERT OR REPLACE INTO trial_searches (trial, record) VALUES (?1, ?2)";
+            transaction.execute(sql, params![trial, record])?;
+            end(transaction, trial, failure)
+        })
     }
 
     /// A search by its number, with the label and the note that it has in the store.
