@@ -85,6 +85,7 @@ impl<'a> TerminalListener<'a> {
                 let line = match record {
                     TrialRecord::Load(record) => report::trial_line(record),
                     TrialRecord::Steps(record) => report::steps_line(record),
+                    TrialRecord::Search(record) => report::search_line(record),
                 };
                 match left.is_zero() {
                     true => terminal.say(format_args!("  {line}")),

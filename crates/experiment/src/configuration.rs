@@ -86,6 +86,8 @@ pub struct Configuration {
     pub loaded_by_step: Option<WorkloadName>,
     /// The pass over the queries of the workload that is a trial; `None`: a trial of load or of steps.
     pub queries: Option<QuerySetSpec>,
+    /// The search that a trial is; `None`: the load has a rate, or none.
+    pub search: Option<SearchSpec>,
     /// Number of queries of the pass; determined when the workload is read.
     pub query_count: usize,
     /// Places in the file of the workload and of the keys of `[queries]`.
@@ -103,6 +105,23 @@ pub struct Configuration {
     pub applied: BTreeMap<String, String>,
     /// Values relative to the server's host, by key; in a plan's cell the field of the key contains the number.
     pub relative: BTreeMap<&'static str, Relative>,
+}
+
+/// A search for the highest rate that keeps the goals of the load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchSpec {
+    /// Time of a search.
+    pub budget: Duration,
+    /// Half of the interval, relative to the rate, at which it may end.
+    pub width: f64,
+    /// The highest rate to try.
+    pub max_rate_tps: Option<f64>,
+}
+
+impl Default for SearchSpec {
+    fn default() -> Self {
+        Self { budget: Duration::from_secs(180), width: 0.03, max_rate_tps: None }
+    }
 }
 
 /// A combination of levels.
@@ -155,6 +174,7 @@ impl Default for Configuration {
             metrics: None,
             steps: Vec::new(),
             queries: None,
+            search: None,
             query_count: 0,
             loaded_by_step: None,
             places: Places::default(),

@@ -4,6 +4,7 @@
 mod key;
 mod pooler;
 mod queries;
+mod search;
 mod standbys;
 
 use std::collections::BTreeMap;
@@ -58,11 +59,12 @@ const RESTORES: [(&str, Restore); 5] = [
 const BALANCES: [(&str, Option<bool>); 2] = [("disable", Some(false)), ("random", Some(true))];
 
 /// The keys of each section; keys of `[load]` that are options of every run are in `run::options`.
-pub(crate) const KEYS: [(Section, &[Key]); 5] = [
+pub(crate) const KEYS: [(Section, &[Key]); 6] = [
     (Section::Server, &SERVER),
     (Section::Data, &DATA),
     (Section::Load, &LOAD),
     (Section::Queries, &queries::KEYS),
+    (Section::Search, &search::KEYS),
     (Section::Pooler, &pooler::KEYS),
 ];
 

@@ -2,7 +2,7 @@
 //! measurement.
 
 use experiment::Subject;
-use results::{ExperimentRow, Record, SearchState, StepsRecord};
+use results::{ExperimentRow, Record, SearchRecord, SearchState, StepsRecord};
 use server::FetchProgress;
 use std::fmt::Display;
 use std::time::Duration;
@@ -52,6 +52,8 @@ pub enum TrialRecord {
     Load(Box<Record>),
     /// A trial of timed steps.
     Steps(Box<StepsRecord>),
+    /// A trial that is a search.
+    Search(Box<SearchRecord>),
 }
 
 /// Progress of a comparison.

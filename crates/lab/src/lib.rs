@@ -26,6 +26,7 @@ mod schema_change;
 mod schema_rows;
 mod screen;
 mod search;
+mod search_trial;
 mod seeds;
 mod server_host;
 mod servers;

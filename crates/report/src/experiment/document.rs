@@ -11,7 +11,7 @@ use super::said::{
     IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, difference, is_base, limits_in_words,
     ratio, signs, top_waits,
 };
-use super::{Quantity, actions, drawn, effect_forest, goals, load_curve, outages, query_sets};
+use super::{Quantity, actions, drawn, effect_forest, goals, load_curve, outages, query_sets, searches};
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,
 };
@@ -136,6 +136,9 @@ fn answer_in_brief(overview: &Overview) -> Vec<Block> {
     if let Some(outages) = outages::answer(overview) {
         return vec![Block::Paragraph(Tone::Strong, outages)];
     }
+    if let Some((tone, text)) = searches::answer(overview) {
+        return std::iter::once(Block::Paragraph(tone, text)).chain(pictures(overview)).collect();
+    }
     let Some(main) = overview.effects.first() else { return Vec::new() };
     let sentence = Block::Paragraph(Tone::Strong, wording::effects_answer(overview, main));
     std::iter::once(sentence).chain(pictures(overview)).collect()
@@ -152,6 +155,9 @@ fn answer(overview: &Overview) -> Vec<Block> {
 /// The answer of pages, the first of these that is known: the time without a write, the highest rate that met the goals,
 /// the largest effect, the best cell, the number of trials.
 fn sentence(overview: &Overview) -> (Tone, String) {
+    if let Some(answer) = searches::answer(overview) {
+        return answer;
+    }
     if let Some(outages) = outages::longest(overview) {
         return (Tone::Strong, outages);
     }
@@ -166,6 +172,9 @@ fn sentence(overview: &Overview) -> (Tone, String) {
 
 /// Throughput against latency where the load varies, and the effects on the main figure.
 fn pictures(overview: &Overview) -> Vec<Block> {
+    if let Some(forest) = searches::forest(overview) {
+        return vec![Block::forest(forest)];
+    }
     let curve = load_curve::chart(overview).map(Block::chart);
     let main = overview.effects.first();
     let forest = main.and_then(|main| effect_forest::forest(overview, main)).map(Block::forest);
@@ -308,6 +317,9 @@ fn of_results(overview: &Overview) -> Vec<Metric> {
 
 /// The cells: their main figure and ratios.
 fn results(overview: &Overview) -> Vec<Block> {
+    if searches::is_of_searches(overview) {
+        return searches::blocks(overview);
+    }
     let main = overview.main();
     let mut table = cell_table(overview);
     if overview.marks_told().is_some() {

@@ -7,7 +7,7 @@ mod words;
 
 use results::{LoadFigures, LoadVerdict, SearchConfirmation, SearchLoad, SearchRecord};
 
-pub(crate) use words::search_in_short;
+pub(crate) use words::{goals as goals_in_words, rounded as rounded_rate, search_in_short};
 
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,

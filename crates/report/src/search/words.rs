@@ -15,7 +15,7 @@ const LIMITING: f64 = 0.8;
 const NANOS_PER_MICRO: f64 = 1e3;
 
 /// A rate that is known to three digits at most: `4,150`.
-pub(super) fn rounded(tps: f64) -> String {
+pub(crate) fn rounded(tps: f64) -> String {
     // As text and back: rounded to significant digits.
     as_asked(format!("{tps:.2e}").parse().unwrap_or(tps))
 }
@@ -25,7 +25,7 @@ fn tps(value: f64) -> String {
 }
 
 /// `p99 < 20 ms and failed < 1%`.
-pub(super) fn goals(goals: &[SearchGoal]) -> String {
+pub(crate) fn goals(goals: &[SearchGoal]) -> String {
     enumerate(&goals.iter().map(goal).collect::<Vec<_>>())
 }
 
