@@ -3,8 +3,11 @@
 
 use super::metric::Metric;
 use super::overview::Overview;
+use super::said::interval;
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
+use crate::figures::{counted, half_width, rate_known_to};
 use crate::prose::{escaped_line, titled};
+use crate::ratios;
 
 /// Points that have their load beside them; of more, the first and the last of each curve.
 const LABELS_MAX: usize = 40;
@@ -12,6 +15,8 @@ const LABELS_MAX: usize = 40;
 const CURVES_MAX: usize = 12;
 /// Factors that are load.
 const LOADS: [&str; 2] = ["clients", "rate"];
+/// Fewer levels are no curve.
+const LEVELS_MIN: usize = 3;
 
 /// The factor that varies the load, with its levels as numbers.
 fn load(overview: &Overview) -> Option<(usize, Vec<f64>)> {
@@ -23,6 +28,49 @@ fn load(overview: &Overview) -> Option<(usize, Vec<f64>)> {
         (levels.len() > 1).then_some((at, levels))
     });
     numbers.next()
+}
+
+/// Whether the load has so many levels that its curve is the answer.
+pub(super) fn is_first(overview: &Overview) -> bool {
+    load(overview).is_some_and(|(_, levels)| levels.len() >= LEVELS_MIN)
+}
+
+/// `Highest throughput: 3,319 tps ± 0.4 % with protocol prepared, clients 96, ×1.29 (1.19 … 1.41) of its base.` Combinations
+/// that may have as much are named too. `None` unless the answer is the curve of numbers of clients.
+pub(super) fn answer(overview: &Overview) -> Option<String> {
+    if !is_first(overview) || overview.has_rate() || overview.main() != Metric::Tps {
+        return None;
+    }
+    let known = || {
+        (0..overview.cells.len()).filter_map(|cell| Some((cell, overview.cells[cell].figure(Metric::Tps)?)))
+    };
+    let (best, figure) = known().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
+    let (low, high) = figure.interval?;
+    let is_rival = |cell: usize| {
+        let interval = overview.ratio_to(cell, best, Metric::Tps).and_then(|ratio| ratio.interval);
+        cell != best && interval.is_none_or(|(low, _)| low <= 1.0)
+    };
+    let rivals: Vec<usize> = known().map(|(cell, _)| cell).filter(|cell| is_rival(*cell)).collect();
+    let with = escaped_line(&overview.description_of(best));
+    let half = half_width(figure.mean, low, high) / figure.mean;
+    let shown = format!("{} tps {}", rate_known_to(figure.mean, half), interval(figure));
+    Some(match rivals.as_slice() {
+        [] => {
+            let base = overview.ratio(best, Metric::Tps);
+            let base = base.map_or(String::new(), |it| {
+                format!(", {} of its base", ratios::ratio(it.value, it.interval))
+            });
+            format!("Highest throughput: {shown} with {with}{base}.")
+        }
+        [rival] => {
+            let rival = escaped_line(&overview.label(*rival));
+            format!("Highest throughput: {shown} with {with}; {rival} may have as much.")
+        }
+        rivals => {
+            let others = counted(rivals.len() as u64, "other combination", "other combinations");
+            format!("Highest throughput: {shown} with {with}; {others} may have as much.")
+        }
+    })
 }
 
 /// A curve for each combination of the other factors; `None` if the load is not varied.

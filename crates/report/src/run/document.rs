@@ -200,7 +200,10 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
         false => format!("{} ({}): {}", run.label, run.name, run.description),
     };
     let names = vec![Block::List(Tone::Plain, compared.iter().map(name).collect())];
-    let (answer, told) = answer_of_runs(&compared);
+    let (of_compared, told) = answer_of_runs(&compared);
+    let of_loads = load_curve::answer(runs).map(|sentence| Block::Answer(Tone::Strong, sentence));
+    let is_ladder = of_loads.is_some();
+    let answer = of_loads.or(of_compared);
     // The forest plot shows the same.
     let told = if difference::forest(&compared).is_some() { Vec::new() } else { told };
     let picture = || difference::forest(&compared).map(Block::forest);
@@ -220,7 +223,9 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.push(terminal("terminal-warnings", "", warnings.clone()));
     sections.push(terminal("terminal-rules", &rules_title, rules.clone()));
     sections.push(terminal("differing", "differing load and settings", settings::of_terminal(runs)));
-    let mut top: Vec<Block> = answer.into_iter().chain(picture()).chain(curve()).collect();
+    // A ratio between loads is what the user asked for: the curve says more.
+    let of_pairs = if is_ladder { None } else { picture() };
+    let mut top: Vec<Block> = answer.into_iter().chain(curve()).chain(of_pairs).collect();
     if !told.is_empty() {
         top.push(Block::List(Tone::Plain, told.into_iter().take(2 * SENTENCES_MAX).collect()));
     }
