@@ -11,7 +11,9 @@ use super::said::{
     IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, difference, is_base, limits_in_words,
     ratio, signs, top_waits,
 };
-use super::{Quantity, actions, drawn, effect_forest, goals, load_curve, outages, query_sets, searches};
+use super::{
+    Quantity, actions, drawn, effect_forest, goals, load_curve, modelled, outages, query_sets, searches,
+};
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,
 };
@@ -48,7 +50,7 @@ pub fn document(overview: &Overview) -> Document {
             "Models",
             "Models",
             Audience::All,
-            models::blocks(load_curve::modelled(overview)),
+            models::blocks(modelled::modelled(overview)),
         ),
         Section::new("about", "About this experiment", "", Audience::Documents, about(overview)),
         Section::new("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
@@ -139,9 +141,13 @@ fn answer_in_brief(overview: &Overview) -> Vec<Block> {
     if let Some((tone, text)) = searches::answer(overview) {
         return std::iter::once(Block::Paragraph(tone, text)).chain(pictures(overview)).collect();
     }
-    let Some(main) = overview.effects.first() else { return Vec::new() };
-    let sentence = Block::Paragraph(Tone::Strong, wording::effects_answer(overview, main));
-    std::iter::once(sentence).chain(pictures(overview)).collect()
+    let answer = load_curve::answer(overview).or_else(|| effects_answer(overview));
+    let Some(answer) = answer else { return Vec::new() };
+    std::iter::once(Block::Paragraph(Tone::Strong, answer)).chain(pictures(overview)).collect()
+}
+
+fn effects_answer(overview: &Overview) -> Option<String> {
+    overview.effects.first().map(|main| wording::effects_answer(overview, main))
 }
 
 /// The first screen of pages: a short sentence, and a picture or figures of it.
@@ -153,7 +159,7 @@ fn answer(overview: &Overview) -> Vec<Block> {
 }
 
 /// The answer of pages, the first of these that is known: the time without a write, the highest rate that met the goals,
-/// the largest effect, the best cell, the number of trials.
+/// the load with the highest throughput, the largest effect, the best cell, the number of trials.
 fn sentence(overview: &Overview) -> (Tone, String) {
     if let Some(answer) = searches::answer(overview) {
         return answer;
@@ -164,9 +170,7 @@ fn sentence(overview: &Overview) -> (Tone, String) {
     if let Some(Banner { tone, text, .. }) = goals::highest_rate(overview) {
         return (tone, text);
     }
-    let effects = overview.effects.first();
-    let effects = effects.map(|main| wording::effects_answer(overview, main));
-    let known = effects.or_else(|| best(overview));
+    let known = load_curve::answer(overview).or_else(|| effects_answer(overview)).or_else(|| best(overview));
     (Tone::Strong, known.unwrap_or_else(|| format!("{}.", overview.standing())))
 }
 
@@ -178,9 +182,10 @@ fn pictures(overview: &Overview) -> Vec<Block> {
     let curve = load_curve::chart(overview).map(Block::chart);
     let main = overview.effects.first();
     let forest = main.and_then(|main| effect_forest::forest(overview, main)).map(Block::forest);
-    // A ratio between rates is what the user asked for: the curve comes first.
-    match goals::highest_rate(overview).is_some() {
-        true => curve.into_iter().chain(forest).collect(),
+    let of_goals = goals::chart(overview).map(Block::chart);
+    // Where the load varies, ratios between its levels are what the user asked for: the curve comes first.
+    match load_curve::is_first(overview) {
+        true => of_goals.into_iter().chain(curve).chain(forest).collect(),
         false => forest.into_iter().chain(curve).collect(),
     }
 }

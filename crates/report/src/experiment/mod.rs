@@ -47,6 +47,8 @@ mod effect_forest;
 
 mod load_curve;
 
+mod modelled;
+
 mod said;
 
 mod document;

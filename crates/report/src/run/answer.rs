@@ -54,7 +54,8 @@ fn sentence(record: &Record) -> (Tone, String) {
         let (tone, word) = if has_failed { (Tone::Bad, "Failed") } else { (Tone::Caution, "Interrupted") };
         return (tone, format!("{word} {when}; until then {}.", figures_in_words(record)));
     }
-    let rest = of_actions(&impact::impacts(record)).unwrap_or_else(|| wording::limit(verdict));
+    let rest =
+        of_actions(&impact::impacts(record)).unwrap_or_else(|| wording::limit(verdict, record.plan.clients));
     (if is_client { Tone::Bad } else { Tone::Strong }, format!("{}; {rest}.", figures_in_words(record)))
 }
 
@@ -215,12 +216,13 @@ pub(super) fn lines(record: &Record) -> Vec<Block> {
     let is_client = verdict.is_some_and(|verdict| verdict.limit == LimitedBy::Generator);
     let evidence = verdict.map(|verdict| wording::evidence_of_run(record, verdict)).unwrap_or_default();
     let has_load = !record.everything_failed() && record.summary.duration_s > 0.0;
-    let limit = capitalised(&wording::limit(verdict));
+    let limit = capitalised(&wording::limit(verdict, record.plan.clients));
     let limit = locked(record, &impacts).map_or(limit.clone(), |locked| format!("{limit} {locked}"));
     // Where nothing succeeded, a limit or a steady state would say nothing about the server.
     if has_load || is_client {
         blocks.push(Block::Banner(if is_client { Tone::Bad } else { Tone::Plain }, limit, evidence));
     }
+    blocks.extend(left_out(record).map(|text| Block::Banner(Tone::Caution, String::new(), text)));
     if let Some((tone, text)) = warnings::steady_state(record).filter(|_| has_load) {
         blocks.push(Block::Banner(tone, String::new(), text));
     }
@@ -228,6 +230,31 @@ pub(super) fn lines(record: &Record) -> Vec<Block> {
     blocks.extend(per_minute.map(|text| Block::Paragraph(Tone::Plain, text)));
     blocks.push(Block::quiet(load_sentence(record)));
     blocks
+}
+
+/// Less than this share of the normal throughput is a pause.
+const PAUSE_SHARE_MAX: f64 = 0.1;
+const MICROSECONDS_PER_SECOND: f64 = 1e6;
+
+/// That percentiles have next to nothing of a pause: without a rate, clients send nothing while they wait.
+pub(super) fn left_out(record: &Record) -> Option<String> {
+    let impacts = impact::impacts(record);
+    let of_action = |it: &ActionImpact| match it.impact {
+        Impact::Throughput { during_tps, normal_tps, .. } => {
+            (during_tps < PAUSE_SHARE_MAX * normal_tps).then_some(it.end_s - it.begin_s)
+        }
+        Impact::Response { .. } | Impact::NotSeen | Impact::Unknown => None,
+    };
+    let pauses = impacts.iter().filter_map(of_action).chain(wording::longest_interruption_s(&record.summary));
+    let pause_s = pauses.max_by(f64::total_cmp).filter(|_| record.plan.rate_tps.is_none())?;
+    let is_there = Metric::P999.of(record).is_some_and(|us| us > pause_s * MICROSECONDS_PER_SECOND / 2.0);
+    (!is_there).then(|| {
+        format!(
+            "Percentiles leave out the pause of {}: without a rate, clients send next to nothing in it. With -R, the \
+             transactions that were due count.",
+            measured_seconds(pause_s)
+        )
+    })
 }
 
 /// Waits for locks below this share of the backends' time are not named.
