@@ -1,7 +1,7 @@
 //! The first screen of a run's page: the answer in one sentence of at most 20 words, the first figures, and what limited
 //! the run, each explanation folded into one line.
 
-use results::{Counts, LimitedBy, Outages, Record, Status, Verification, WaitShare};
+use results::{Counts, LimitedBy, Outages, Record, Status, Verdict, Verification, WaitShare};
 
 use super::impact::{self, ActionImpact, Impact};
 use super::{load, ranks, warnings};
@@ -54,8 +54,12 @@ fn sentence(record: &Record) -> (Tone, String) {
         let (tone, word) = if has_failed { (Tone::Bad, "Failed") } else { (Tone::Caution, "Interrupted") };
         return (tone, format!("{word} {when}; until then {}.", figures_in_words(record)));
     }
-    let rest =
-        of_actions(&impact::impacts(record)).unwrap_or_else(|| wording::limit(verdict, record.plan.clients));
+    if let Some((verdict, goals)) = wording::goals_answer(&record.summary.goals) {
+        return (crate::goals::tone(verdict), format!("{goals} at {}.", load_in_words(record)));
+    }
+    let rest = of_actions(&impact::impacts(record))
+        .or_else(|| of_waits(record, verdict))
+        .unwrap_or_else(|| wording::limit(verdict, record.plan.clients));
     (if is_client { Tone::Bad } else { Tone::Strong }, format!("{}; {rest}.", figures_in_words(record)))
 }
 
@@ -102,6 +106,26 @@ pub(super) fn precision(record: &Record) -> Option<f64> {
     let tps = record.summary.tps;
     let interval = record.summary.confidence.tps.filter(|_| tps > 0.0)?;
     Some(half_width(tps, interval.low, interval.high) / tps)
+}
+
+/// `200 tps`, `64 clients`
+fn load_in_words(record: &Record) -> String {
+    match record.plan.rate_tps {
+        Some(rate_tps) => format!("{}{TIE}tps", as_asked(rate_tps)),
+        None => counted(record.plan.clients.into(), "client", "clients"),
+    }
+}
+
+/// Waits below this share of the backends' time are not the answer.
+const WAIT_SHARE_MIN: f64 = 0.3;
+
+/// What the backends waited for most, where no resource of the server was at its limit.
+fn of_waits(record: &Record, verdict: Option<&Verdict>) -> Option<String> {
+    verdict.filter(|verdict| verdict.limit == LimitedBy::Server && verdict.resource.is_none())?;
+    let wait = record.observation.as_ref()?.waits.as_ref()?.top.first()?;
+    let is_wait = !matches!(wait.event_type.as_str(), "CPU" | "") && wait.share >= WAIT_SHARE_MIN;
+    let name = wording::wait_name(&wait.event_type, &wait.event);
+    is_wait.then(|| format!("backends waited for {name} {} of the time", percent(wait.share, 1.0)))
 }
 
 /// The action that changed the load most.

@@ -230,7 +230,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
         top.push(Block::List(Tone::Plain, told.into_iter().take(2 * SENTENCES_MAX).collect()));
     }
     top.push(Block::quiet(
-        "The intervals do not include the variation from run to run: repeat the runs to see that.",
+        "The intervals of the table do not include the variation from run to run: repeat the runs to see that.",
     ));
     top.push(Block::Table(table(&compared)));
     let commands = latencies::commands_side_by_side(runs).into_iter().collect();
