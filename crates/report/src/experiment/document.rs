@@ -11,10 +11,11 @@ use super::said::{
     IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, difference, is_base, limits_in_words,
     ratio, signs, top_waits,
 };
-use super::{Quantity, actions, drawn, effect_forest, goals, load_curve, outages, query_sets};
+use super::{Quantity, actions, drawn, effect_forest, goals, load_curve, outages, query_sets, searches};
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,
 };
+use crate::models;
 use crate::prose::{cut, escaped_line};
 use crate::queries::ROWS_MAX;
 use crate::wording;
@@ -42,6 +43,13 @@ pub fn document(overview: &Overview) -> Document {
         Section::new("lost", "Trials without figures", "", Audience::Documents, lost(overview, usize::MAX)),
         Section::new("charts", "Charts", "Charts", Audience::Page, drawn::charts(overview)),
         Section::new("effects", "Effects", "Effects", Audience::All, effects(overview)),
+        Section::new(
+            "models",
+            "Models",
+            "Models",
+            Audience::All,
+            models::blocks(load_curve::modelled(overview)),
+        ),
         Section::new("about", "About this experiment", "", Audience::Documents, about(overview)),
         Section::new("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
         Section::new("actions", "Actions", "Actions", Audience::All, actions::blocks(overview)),
@@ -128,9 +136,14 @@ fn answer_in_brief(overview: &Overview) -> Vec<Block> {
     if let Some(outages) = outages::answer(overview) {
         return vec![Block::Paragraph(Tone::Strong, outages)];
     }
-    let answer = load_curve::answer(overview).or_else(|| effects_answer(overview));
-    let Some(answer) = answer else { return Vec::new() };
-    std::iter::once(Block::Paragraph(Tone::Strong, answer)).chain(pictures(overview)).collect()
+    let (tone, answer) = match searches::answer(overview) {
+        Some(answer) => answer,
+        None => match load_curve::answer(overview).or_else(|| effects_answer(overview)) {
+            Some(answer) => (Tone::Strong, answer),
+            None => return Vec::new(),
+        },
+    };
+    std::iter::once(Block::Paragraph(tone, answer)).chain(pictures(overview)).collect()
 }
 
 fn effects_answer(overview: &Overview) -> Option<String> {
@@ -148,6 +161,9 @@ fn answer(overview: &Overview) -> Vec<Block> {
 /// The answer of pages, the first of these that is known: the time without a write, the highest rate that met the goals,
 /// the load with the highest throughput, the largest effect, the best cell, the number of trials.
 fn sentence(overview: &Overview) -> (Tone, String) {
+    if let Some(answer) = searches::answer(overview) {
+        return answer;
+    }
     if let Some(outages) = outages::longest(overview) {
         return (Tone::Strong, outages);
     }
@@ -160,6 +176,9 @@ fn sentence(overview: &Overview) -> (Tone, String) {
 
 /// Throughput against latency where the load varies, and the effects on the main figure.
 fn pictures(overview: &Overview) -> Vec<Block> {
+    if let Some(forest) = searches::forest(overview) {
+        return vec![Block::forest(forest)];
+    }
     let curve = load_curve::chart(overview).map(Block::chart);
     let main = overview.effects.first();
     let forest = main.and_then(|main| effect_forest::forest(overview, main)).map(Block::forest);
@@ -303,6 +322,9 @@ fn of_results(overview: &Overview) -> Vec<Metric> {
 
 /// The cells: their main figure and ratios.
 fn results(overview: &Overview) -> Vec<Block> {
+    if searches::is_of_searches(overview) {
+        return searches::blocks(overview);
+    }
     let main = overview.main();
     let mut table = cell_table(overview);
     if overview.marks_told().is_some() {

@@ -12,6 +12,7 @@ use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Section, Table, TableOf, Tone};
 use crate::figures::{TIE, rate, rate_known_to};
 use crate::metrics::{Metric, Quantity};
+use crate::models;
 use crate::prose::{enumerate, escaped_line};
 use crate::ratios;
 
@@ -222,6 +223,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.push(terminal("differences", "", vec![Block::List(Tone::Plain, told.clone())]));
     sections.push(terminal("terminal-warnings", "", warnings.clone()));
     sections.push(terminal("terminal-rules", &rules_title, rules.clone()));
+    sections.push(terminal("terminal-models", "models", models::blocks(load_curve::modelled(runs))));
     sections.push(terminal("differing", "differing load and settings", settings::of_terminal(runs)));
     // A ratio between loads is what the user asked for: the curve says more.
     let of_pairs = if is_ladder { None } else { picture() };
@@ -239,6 +241,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.extend([
         documents("comparison", "", "", top),
         documents("warnings", warnings_title, "", warnings),
+        documents("models", "Models", "Models", models::blocks(load_curve::modelled(runs))),
         documents("over-time", "Over time", "Over time", over_time),
         documents("latency", "Latency", "Latency", charts(percentiles.into_iter().collect())),
         documents("commands", "Commands", "Commands", commands),

@@ -13,7 +13,7 @@ mod verdict;
 mod warnings;
 
 pub(crate) use ceilings::{ceiling, ceiling_name};
-pub(crate) use comparison::{comparison_in_short, comparison_note, notes_of_method};
+pub(crate) use comparison::{comparison_in_short, comparison_note, decision_in_short, notes_of_method};
 pub(crate) use effects::{
     effects_answer, effects_details, effects_notes, factor_name, interaction, not_measurable,
     other_interactions,

@@ -32,6 +32,7 @@ pub fn settings(tps: impl Fn(bool, bool) -> f64) -> StoredExperiment {
                 reason: None,
                 run: Some(run),
                 steps: None,
+                search: None,
             });
         }
     }
@@ -156,6 +157,7 @@ pub fn screening(noise: f64) -> StoredExperiment {
             reason: None,
             run: Some(run),
             steps: None,
+            search: None,
         }
     };
     let trials = plan.trials.iter().enumerate().map(trial).collect();
@@ -211,6 +213,7 @@ fn rates() -> StoredExperiment {
             reason: None,
             run: Some(run),
             steps: None,
+            search: None,
         }
     };
     let trials =
