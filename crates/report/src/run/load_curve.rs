@@ -11,13 +11,15 @@ const POINTS_MIN: usize = 3;
 
 /// `None` unless a curve has so many points of different loads.
 pub(super) fn chart(runs: &[Run<'_>]) -> Option<Chart> {
-    let has_rates = runs.iter().all(|run| run.record.plan.rate_tps.is_some());
+    // A mean over different loads is no point of a curve.
+    let runs = || runs.iter().filter(|run| !run.record.plan.is_changing());
+    let has_rates = runs().all(|run| run.record.plan.rate_tps.is_some());
     let load = |run: &Run<'_>| {
         let plan = &run.record.plan;
         if has_rates { plan.rate_tps.unwrap_or(0.0) } else { f64::from(plan.clients) }
     };
     let mut curves: Vec<(String, Vec<(f64, Point)>)> = Vec::new();
-    for run in runs.iter().filter(|run| has_rates || run.record.plan.rate_tps.is_none()) {
+    for run in runs().filter(|run| has_rates || run.record.plan.rate_tps.is_none()) {
         let record = run.record;
         let Some(mean_us) = Metric::Mean.of(record).filter(|us| *us > 0.0) else { continue };
         let load = load(run);
