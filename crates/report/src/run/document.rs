@@ -6,7 +6,7 @@ use results::Record;
 use super::difference::{self, ComparedRun, DifferenceVerdict, Told, comparison};
 use super::{
     Run, actions, answer, brief, costs, environment, errors, goals, labels, latencies, load, load_curve,
-    outages, pooler, ranks, relations, rules, server, settings, verification, warnings,
+    outages, pooler, ranks, relations, rules, server, settings, stages, verification, warnings,
 };
 use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Section, Table, TableOf, Tone};
@@ -55,6 +55,7 @@ fn one(run: Run<'_>) -> Document {
     ];
     sections.extend(brief::sections(record));
     sections.extend([
+        documents("stages", "Stages", "Stages", stages::blocks(record)),
         documents("goals", "Goals", "Goals", goals::blocks(record)),
         documents("rules", &rules::title(record), "Rules", rules::blocks(record)),
         documents("errors", "Errors", "Errors", errors::blocks(record)),
