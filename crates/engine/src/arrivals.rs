@@ -1,9 +1,9 @@
 //! The scheduled starts of transactions: when a client becomes free, or from a fixed schedule.
 //!
-//! With a rate, arrivals are a Poisson process generated from the seed alone. They do not depend on the server, so a
-//! slow server cannot reduce them (no coordinated omission): an arrival without a free client waits, and its response
-//! time counts from its scheduled start. By default all workers share one process; in pgbench's compatibility each
-//! worker has its own.
+//! With a rate, arrivals are generated from the seed alone, as a Poisson process unless the plan has another law of gaps
+//! or a rate that changes. They do not depend on the server, so a slow server cannot reduce them (no coordinated
+//! omission): an arrival without a free client waits, and its response time counts from its scheduled start. By default
+//! all workers share one process; in pgbench's compatibility each worker has its own.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use script::Random;
 use stats::Timestamp;
+use stats::rate::ArrivalTimes;
 
 /// A scheduled start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,10 +52,10 @@ pub(crate) struct MicrosecondGaps {
     last: Timestamp,
 }
 
-/// A worker's part of the run's Poisson process. Each worker generates all arrivals and keeps its own.
+/// A worker's part of the run's arrivals. Each worker generates all arrivals and keeps its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Dealt {
-    gaps: NanosecondGaps,
+    gaps: Gaps,
     /// Index of the next arrival.
     number: u64,
     /// How many arrivals of other ranks come before this rank's next one, and its index among those of the rank.
@@ -74,6 +75,26 @@ pub(crate) struct Deal {
     pub(crate) workers: u64,
     pub(crate) clients: u64,
 }
+
+/// The gaps of all arrivals of a run.
+#[derive(Clone, Debug)]
+enum Gaps {
+    /// A Poisson process of a constant rate.
+    Constant(NanosecondGaps),
+    /// Any other process.
+    Changing(Box<ChangingGaps>),
+}
+
+/// Arrivals by inversion of the integral of the rate.
+#[derive(Clone, Debug)]
+struct ChangingGaps {
+    random: Random,
+    times: ArrivalTimes,
+    start: Timestamp,
+}
+
+/// A time after each run: no arrival comes any more.
+const NEVER: Timestamp = Timestamp::from_nanos(u64::MAX);
 
 /// Exponential gaps, summed up without accumulating error: the fraction of a nanosecond is carried to the next gap.
 #[derive(Clone, Debug)]
@@ -142,7 +163,18 @@ impl Stream {
     /// One worker's part of the run's process.
     pub(crate) fn dealt(rate_per_s: f64, deal: Deal, random: Random, start: Timestamp) -> Self {
         let mean_gap_ns = NANOS_PER_SECOND / rate_per_s;
-        let gaps = NanosecondGaps { random, mean_gap_ns, last: start, cut_off_ns: 0.0 };
+        Self::of_gaps(
+            Gaps::Constant(NanosecondGaps { random, mean_gap_ns, last: start, cut_off_ns: 0.0 }),
+            deal,
+        )
+    }
+
+    /// The same for arrivals at these times after `start`.
+    pub(crate) fn dealt_at(times: ArrivalTimes, deal: Deal, random: Random, start: Timestamp) -> Self {
+        Self::of_gaps(Gaps::Changing(Box::new(ChangingGaps { random, times, start })), deal)
+    }
+
+    fn of_gaps(gaps: Gaps, deal: Deal) -> Self {
         Self::Dealt(Dealt { gaps, number: 0, before: deal.rank, within: 0, deal })
     }
 
@@ -176,6 +208,24 @@ impl Deal {
     /// Whether the rank's arrival with this index is the worker's.
     fn is_of_worker(&self, within: u64) -> bool {
         within % self.clients % self.workers == self.worker
+    }
+}
+
+impl Gaps {
+    fn next(&mut self) -> Timestamp {
+        match self {
+            Self::Constant(gaps) => gaps.next(),
+            Self::Changing(gaps) => gaps.next(),
+        }
+    }
+}
+
+impl ChangingGaps {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "never negative; saturates")]
+    fn next(&mut self) -> Timestamp {
+        let Self { random, times, start } = self;
+        let after_s = times.next_s(&mut || random.next_f64());
+        after_s.map_or(NEVER, |s| *start + Duration::from_nanos((s * NANOS_PER_SECOND) as u64))
     }
 }
 

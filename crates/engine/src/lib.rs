@@ -38,8 +38,8 @@ pub use outcome::{CutOff, End, Exceeded, Outcome, Progress, RankFigures, Reconne
 pub use part::{ClientNumbers, Part};
 pub use peers::{Inbox, Peers, RankMessage};
 pub use plan::{
-    Compatibility, EventLoopChoice, Grace, HostPlan, Plan, ReconnectTarget, Reconnecting, ScriptPlan,
-    TargetPlan,
+    Compatibility, EventLoopChoice, Grace, HostPlan, LoadChanges, MixChange, Plan, ReconnectTarget,
+    Reconnecting, ScriptPlan, TargetPlan,
 };
 pub use rank_outcome::RankOutcome;
 pub use run::{run, run_on, run_rank, run_rank_on, run_with_peers, run_with_peers_on};

@@ -6,14 +6,16 @@
 //! loop with several scripts, where the workers' streams select the scripts.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use script::{Command, CommandKind, Program, Random, Slot, Symbols, Value, Variables};
 
+use stats::rate::{ArrivalTimes, RateCurve, client_starts_s};
 use stats::{CommandTable, Timestamp};
 
 use crate::arrivals::{Arrivals, Deal, Stream};
 use crate::part::{ClientNumbers, Part};
-use crate::plan::{Compatibility, Plan, ReconnectTarget, ScriptPlan};
+use crate::plan::{Compatibility, LoadChanges, Plan, ReconnectTarget, ScriptPlan};
 use crate::statement_effects;
 use crate::statements::Statements;
 use crate::tracer::WorkerIntro;
@@ -176,18 +178,36 @@ impl<'p> Load<'p> {
     /// The arrivals of one worker, from `start` on.
     pub(crate) fn arrivals(&self, worker: usize, start: Timestamp) -> Arrivals {
         let workers = self.workers.len();
-        Arrivals::of(self.plan.rate_per_s.map(|rate_per_s| match self.plan.compatibility {
-            Compatibility::Pgbench => {
-                Stream::own(rate_per_s, workers, self.workers[worker].throttle.clone(), start)
+        if self.plan.compatibility == Compatibility::Pgbench {
+            let own =
+                |rate_per_s| Stream::own(rate_per_s, workers, self.workers[worker].throttle.clone(), start);
+            return Arrivals::of(self.plan.rate_per_s.map(own));
+        }
+        let Part { rank, ranks } = self.plan.part;
+        let clients = self.plan.part.clients(self.plan.clients) as u64;
+        let (worker, workers) = (worker as u64, workers as u64);
+        let deal = Deal { rank: rank as u64, ranks: ranks as u64, worker, workers, clients };
+        let random = Random::from_seed(self.plan.seed ^ GAP_DRAWS);
+        let LoadChanges { rate, law, .. } = &self.plan.changes;
+        let curve = match (rate, self.plan.rate_per_s) {
+            (None, None) => return Arrivals::of(None),
+            (None, Some(rate_per_s)) if law.is_poisson() => {
+                return Arrivals::of(Some(Stream::dealt(rate_per_s, deal, random, start)));
             }
-            Compatibility::Pgmeter => {
-                let Part { rank, ranks } = self.plan.part;
-                let clients = self.plan.part.clients(self.plan.clients) as u64;
-                let (worker, workers) = (worker as u64, workers as u64);
-                let deal = Deal { rank: rank as u64, ranks: ranks as u64, worker, workers, clients };
-                Stream::dealt(rate_per_s, deal, Random::from_seed(self.plan.seed ^ GAP_DRAWS), start)
-            }
-        }))
+            (None, Some(rate_per_s)) => &RateCurve::constant(rate_per_s),
+            (Some(curve), _) => curve,
+        };
+        let times = ArrivalTimes::new(curve, *law, self.plan.warmup.as_secs_f64());
+        Arrivals::of(Some(Stream::dealt_at(times, deal, random, start)))
+    }
+
+    /// When a client of a worker may start transactions: `at` itself, a later time, or `None` if it may not any more.
+    /// `at` and the answer are times since measuring began; the rate of the first stage also holds before.
+    pub(crate) fn client_works_at(&self, worker: usize, slot: usize, at_s: f64) -> Option<f64> {
+        let Part { rank, ranks } = self.plan.part;
+        // Stages begin with the first clients of all workers, so that these share the work.
+        let place = (slot * self.workers.len() + worker) * ranks + rank;
+        client_starts_s(&self.plan.changes.clients, u32::try_from(place).unwrap_or(u32::MAX), at_s)
     }
 
     /// The random stream of one arrival: it selects the script, then supplies the script's random numbers.
@@ -195,21 +215,20 @@ impl<'p> Load<'p> {
         Random::from_seed(self.arrival_seed.wrapping_add(number))
     }
 
-    /// Selects a script by weight; with a single script no random number is drawn.
-    pub(crate) fn choose_script(&self, random: &mut Random) -> usize {
-        let scripts = &self.plan.scripts;
+    /// Selects a script by its weight at a time of the run; with a single script no random number is drawn.
+    #[inline]
+    pub(crate) fn choose_script(&self, random: &mut Random, since_measuring: Duration) -> usize {
+        let (scripts, mixes) = (&self.plan.scripts, &self.plan.changes.mixes);
         if scripts.len() == 1 {
             return 0;
         }
-        let mut drawn = random.range(self.total_weight - 1);
-        for (index, script) in scripts.iter().enumerate() {
-            let weight = u64::from(script.weight);
-            if drawn < weight {
-                return index;
-            }
-            drawn -= weight;
+        if mixes.is_empty() {
+            return choose(scripts.iter().map(|script| script.weight), self.total_weight, random);
         }
-        unreachable!("a draw below the total weight falls into one of the weights")
+        let later = mixes.partition_point(|mix| mix.from <= since_measuring);
+        let weights = &mixes[later.saturating_sub(1)].weights;
+        let total = weights.iter().map(|weight| u64::from(*weight)).sum();
+        choose(weights.iter().copied(), total, random)
     }
 
     /// An empty table of command statistics. Commands that wait for the server have histograms.
@@ -249,6 +268,19 @@ impl<'p> Load<'p> {
     pub(crate) fn draws_of_client(&self, number: usize) -> [Random; 3] {
         [0, HOST_DRAWS, PAUSE_DRAWS].map(|stream| Random::from_seed(self.client_seeds[number] ^ stream))
     }
+}
+
+/// The index of a weight, chosen with the probability of its share of the total.
+fn choose(weights: impl Iterator<Item = u32>, total: u64, random: &mut Random) -> usize {
+    let mut drawn = random.range(total - 1);
+    for (index, weight) in weights.enumerate() {
+        let weight = u64::from(weight);
+        if drawn < weight {
+            return index;
+        }
+        drawn -= weight;
+    }
+    unreachable!("a draw below the total weight falls into one of the weights")
 }
 
 /// Whether a script has a statement that writes, by its first word.

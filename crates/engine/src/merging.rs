@@ -59,7 +59,7 @@ impl<'a> Merging<'a> {
             own: ScriptStats::new(),
             spares: Vec::new(),
             measured: Interval::new(plan.scripts.len()),
-            gaps: Gaps::new(timeline.measure, plan.rate_per_s.is_some()),
+            gaps: Gaps::new(timeline.measure, plan.is_open()),
             stop,
             silent_since: timeline.start,
             silence_limit: plan.silence_limit,

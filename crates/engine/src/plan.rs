@@ -8,6 +8,7 @@ use std::time::Duration;
 use connect::{Address, SessionAttributes, Transport};
 use script::{CommandKind, Program, Symbols};
 use serde::{Deserialize, Serialize};
+use stats::rate::{GapLaw, LoadStage, RateCurve};
 use stats::{Limit, Protocol, ReconnectPolicy, ResultFormat};
 use wire::StartupParameters;
 use wire::frontend::MESSAGE_LENGTH_MAX;
@@ -135,6 +136,29 @@ pub enum EventLoopChoice {
     Epoll,
 }
 
+/// How a load changes during a run; times count from the end of the warm-up. pgbench's compatibility has no changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadChanges {
+    /// Open loop with a rate that changes, instead of [`Plan::rate_per_s`]. Requires a run with a duration.
+    pub rate: Option<RateCurve>,
+    /// The gaps between arrivals.
+    pub law: GapLaw,
+    /// Stages with numbers of clients in a closed loop; the other clients are connected and do nothing. Empty: all work.
+    /// Requires a run with a duration.
+    pub clients: Vec<LoadStage>,
+    /// Mixes that replace the weights of the scripts, in the order of their times.
+    pub mixes: Vec<MixChange>,
+}
+
+/// A mix from some time on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MixChange {
+    /// Time since the end of the warm-up; the first mix also holds before.
+    pub from: Duration,
+    /// For each script its weight; 0 for scripts with a weight of 0 in the plan, and not 0 for all.
+    pub weights: Vec<u32>,
+}
+
 /// Input of the engine.
 #[derive(Debug)]
 pub struct Plan {
@@ -177,8 +201,10 @@ pub struct Plan {
     pub deadline: Option<Duration>,
     /// Transactions scheduled earlier than this after the start are run but not measured.
     pub warmup: Duration,
-    /// Open loop: arrivals per second over all ranks and workers, a Poisson process. `None`: closed loop.
+    /// Open loop: arrivals per second over all ranks and workers. `None`: closed loop, unless `changes` has a rate.
     pub rate_per_s: Option<f64>,
+    /// What changes during the run.
+    pub changes: LoadChanges,
     /// Successful transactions with a higher response time count as late. With a rate, a transaction whose start is
     /// delayed by more than this is skipped.
     pub latency_limit: Option<Duration>,
@@ -242,6 +268,7 @@ impl Plan {
             deadline: None,
             warmup: Duration::ZERO,
             rate_per_s: None,
+            changes: LoadChanges::default(),
             latency_limit: None,
             seed: 0,
             reconnect: false,
@@ -281,6 +308,7 @@ impl Plan {
         {
             return refuse("the rate must be a positive number of transactions per second");
         }
+        self.check_changes()?;
         let fits = |tokens: &TokenPlan| {
             let roles = tokens.roles.iter().map(Vec::len);
             roles.eq(self.scripts.iter().map(|script| script.program.commands().len()))
@@ -290,10 +318,62 @@ impl Plan {
         }
         let workers = |part: Part| self.workers.min(part.clients(self.clients));
         let workers: usize = self.part.all().map(workers).sum();
-        if self.rate_per_s.is_some_and(|rate| rate > Self::RATE_PER_WORKER_MAX * workers as f64) {
+        if self.peak_rate_per_s().is_some_and(|rate| rate > Self::RATE_PER_WORKER_MAX * workers as f64) {
             return refuse("the rate must be at most 1,000,000 transactions per second for each worker (-j)");
         }
         Ok(())
+    }
+
+    fn check_changes(&self) -> Result<(), EngineError> {
+        let LoadChanges { rate, law, clients, mixes } = &self.changes;
+        let refuse = |reason: String| Err(EngineError::Plan(reason));
+        if self.changes == LoadChanges::default() {
+            return Ok(());
+        }
+        if self.compatibility == Compatibility::Pgbench {
+            return refuse("pgbench's compatibility has no load that changes".to_owned());
+        }
+        let is_timed = matches!(self.limit, Limit::Duration(_));
+        if !is_timed && (rate.is_some() || !clients.is_empty() || !mixes.is_empty()) {
+            return refuse("a load that changes requires a run with a duration".to_owned());
+        }
+        if let Some(problem) = rate.as_ref().and_then(RateCurve::problem) {
+            return refuse(problem);
+        }
+        if !self.is_open() && !law.is_poisson() {
+            return refuse("gaps between arrivals require a rate".to_owned());
+        }
+        if self.is_open() && !clients.is_empty() {
+            return refuse(
+                "a number of clients that changes requires a closed loop, without a rate".to_owned(),
+            );
+        }
+        let problem = (!clients.is_empty()).then(|| LoadStage::problem(clients)).flatten();
+        if let Some(problem) = problem {
+            return refuse(problem);
+        }
+        let fits = |mix: &MixChange| {
+            let pairs = || mix.weights.iter().zip(&self.scripts);
+            mix.weights.len() == self.scripts.len()
+                && pairs().all(|(weight, script)| *weight == 0 || script.weight > 0)
+                && pairs().any(|(weight, _)| *weight > 0)
+        };
+        if !mixes.iter().all(fits) || !mixes.is_sorted_by_key(|mix| mix.from) {
+            return refuse(
+                "a mix must have a weight for each script, and be in the order of time".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a rate fixes the starts of transactions.
+    pub fn is_open(&self) -> bool {
+        self.rate_per_s.is_some() || self.changes.rate.is_some()
+    }
+
+    /// The highest rate of the run; `None` in a closed loop.
+    pub(crate) fn peak_rate_per_s(&self) -> Option<f64> {
+        self.changes.rate.as_ref().map(RateCurve::peak_tps).or(self.rate_per_s)
     }
 
     fn check_part(&self) -> Result<(), EngineError> {

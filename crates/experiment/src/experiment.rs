@@ -106,6 +106,7 @@ const LEVELS_MAX: usize = 1_000;
 /// Keys of sections that may be at the top too, as `[[action]]`.
 const ACTION: &str = "action";
 const STANDBY: &str = "standby";
+const STAGE: &str = "stage";
 /// The factor whose levels are defined by `cases`.
 const CASE: &str = "case";
 
@@ -282,6 +283,7 @@ impl Reader<'_> {
         }
         let in_sections = [
             (ACTION, !base.load.actions.is_empty(), "actions are defined in [load] too"),
+            (STAGE, !base.load.stages.is_empty(), "stages are defined in [load] too"),
             (STANDBY, !base.server.standbys.is_empty(), "standbys are defined in [server] too"),
         ];
         for (key, is_defined, where_too) in in_sections {
@@ -290,7 +292,8 @@ impl Reader<'_> {
                 let what = format!("{where_too}: define all of them in one place");
                 return Err(Complaint::at(entry.place, what));
             }
-            self.set(&mut base, entry)?;
+            let key = if key == STAGE { "stages" } else { key };
+            self.set(&mut base, &Entry { key: key.to_owned(), ..entry.clone() })?;
         }
         Ok(base)
     }

@@ -88,6 +88,7 @@ pub(crate) const TOP: &[Field] = &[
     named_field("ratio", "ratios", "Named ratios of combinations"),
     named_field("step", "steps", "Timed steps, instead of a load"),
     named_field("action", "action", "Actions at set times of each trial of a load"),
+    named_field("stage", "stages", "Stages of each trial of a load, as the key stages of [load]"),
     named_field("standby", "standbys", "Standbys of the server, as the key standby of [server]"),
 ];
 
@@ -173,6 +174,18 @@ pub(crate) fn action_fields() -> Vec<Field> {
     });
     std::iter::once(at).chain(kinds).collect()
 }
+
+/// `[[stage]]`, and each table of `stages`.
+pub(crate) const STAGE: &[Field] = &[
+    needed(field("duration", TIME, "Its length, in whole seconds")),
+    named_field(
+        "rate",
+        "rate_of_stage",
+        "Its rate, or the rates at its begin and end, such as \"500..2000\"",
+    ),
+    named_field("clients", "clients_of_stage", "Its number of clients, or two numbers such as \"8..64\""),
+    named_field("weights", "weights", "Weights of scripts by name; the others keep theirs"),
+];
 
 /// `[[standby]]`, and each table of `standby`.
 pub(crate) const STANDBY: &[Field] = &[

@@ -19,8 +19,8 @@ use crate::fields::count;
 use crate::relative;
 use crate::settings;
 use crate::values::{
-    actions, ddl, dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version,
-    workload,
+    actions, ddl, dsn, file, hosts, init_steps, network, pairs, rate, scripts, stages, tablespaces, value_of,
+    version, workload,
 };
 use key::put;
 pub(crate) use key::{Key, Section, Takes};
@@ -480,6 +480,8 @@ fn option_value(
             Ok(OptionValue::Pairs(targets.collect::<Result<_, Complaint>>()?))
         }
         "action" => Ok(OptionValue::Actions(actions(node)?)),
+        "rate" => rate(option, node, folder),
+        "stages" => stages(option, node),
         "goal" => {
             let texts = match &node.value {
                 Value::List(nodes) => nodes.iter().map(Node::text).collect::<Result<Vec<_>, _>>()?,

@@ -118,7 +118,14 @@ fn length(it: &Configuration) -> String {
 }
 
 fn rate(it: &Configuration) -> String {
-    it.load.rate_tps.map_or(String::new(), |rate| format!("{rate} arrivals per second"))
+    let stages = Value::Stages(it.load.stages.clone()).in_file();
+    let laws = if it.load.arrivals.is_poisson() { String::new() } else { format!(", {}", it.load.arrivals) };
+    match (&it.load.curve, it.load.rate_tps) {
+        _ if !stages.is_empty() => format!("stages {stages}{laws}"),
+        (Some(curve), _) => format!("arrivals per second: {curve}{laws}"),
+        (None, Some(rate)) => format!("{rate} arrivals per second{laws}"),
+        (None, None) => String::new(),
+    }
 }
 
 fn limit(it: &Configuration) -> String {

@@ -9,8 +9,8 @@ use stats::Scale;
 
 use crate::configuration::{Configuration, default_load};
 use crate::fields::{
-    CASE, CHART, DESIGN, DIFFERENCE, Field, NETWORK, QUICK, RATIO, Rule, SCRIPT, STANDBY, STANDBY_NETWORK,
-    STEP, TIME, TOP, action_fields,
+    CASE, CHART, DESIGN, DIFFERENCE, Field, NETWORK, QUICK, RATIO, Rule, SCRIPT, STAGE, STANDBY,
+    STANDBY_NETWORK, STEP, TIME, TOP, WEIGHT_MAX, action_fields,
 };
 use crate::keys::{KEYS, Section, Takes};
 use crate::presentation::{METRICS, METRICS_OF_STEPS};
@@ -37,6 +37,7 @@ pub fn schema() -> String {
         ("ratio", RATIO),
         ("step", STEP),
         ("one_action", action.as_slice()),
+        ("one_stage", STAGE),
         ("one_standby", STANDBY),
         ("network_of_standby", STANDBY_NETWORK),
         ("network", NETWORK),
@@ -184,7 +185,11 @@ fn of_kind(kind: Kind) -> Value {
             json!({ "type": "string", "pattern": "^ *[0-9.]+ *(us|ms|s|min|h) *$" })
         }
         Kind::Percent => json!({ "type": "string", "pattern": "^[0-9.]+ *%$" }),
-        Kind::Rate => json!({ "type": "number", "exclusiveMinimum": 0 }),
+        Kind::Rate => json!({ "anyOf": [
+            { "type": "number", "exclusiveMinimum": 0 },
+            { "type": "string", "pattern": "^ *((ramp|steps|sine) *\\(.*\\)|file:.+) *$" }
+        ] }),
+        Kind::Stages => named("stages"),
         Kind::Scale => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": Scale::MAX }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(words) => json!({ "enum": words }),
@@ -236,6 +241,14 @@ fn named(name: &str) -> Value {
         "ratios" => one_or_list(reference("ratio")),
         "steps" => one_or_list(reference("step")),
         "action" => one_or_list(reference("one_action")),
+        "stages" => json!({ "anyOf": [
+            { "type": "string" }, reference("one_stage"), list_of(reference("one_stage"))
+        ] }),
+        "rate_of_stage" => json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string" }] }),
+        "clients_of_stage" => {
+            json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string" }] })
+        }
+        "weights" => table_of(json!({ "type": "integer", "minimum": 0, "maximum": WEIGHT_MAX })),
         "true" => json!({ "const": true }),
         "true_or_text" => json!({ "anyOf": [{ "const": true }, { "type": "string" }] }),
         "standbys" => one_or_list(reference("one_standby")),

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use config::{Complaint, Folder, Node, Value};
-use run::options::{Kind, Value as OptionValue, expected_unit, with_unit};
+use config::{Complaint, Entry, Folder, Node, Value};
+use run::options::{Kind, RunOption, Value as OptionValue, expected_unit, with_unit};
 use run::{ActionSpec, ScriptSource, ScriptSpec};
 use stats::Scale;
+use stats::rate::{LoadStage, RateCurve, StageLoad};
 use workload::WorkloadName;
 
 use crate::fields;
@@ -30,7 +31,7 @@ pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<O
         }
         (Kind::CountOrPerCore { most_in_file }, _) => node.whole(1, most_in_file).map(OptionValue::Count),
         (Kind::Flag, _) => node.truth().map(OptionValue::Truth),
-        (Kind::Rate, _) => {
+        (Kind::Rate, Value::Integer(_) | Value::Float(_)) => {
             node.positive().map(OptionValue::Number).map_err(|_| expected(kind.expected_in_file()))
         }
         (Kind::Scale, Value::Text(_)) => Err(expected(kind.expected_in_file())),
@@ -43,6 +44,74 @@ pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<O
         (_, Value::Text(text)) => kind.text_in_file(text).map_err(expected),
         _ => Err(expected(kind.expected_in_file())),
     }
+}
+
+/// A number, a curve, or a curve in a file relative to the experiment file.
+pub(crate) fn rate(option: &RunOption, node: &Node, folder: Folder<'_>) -> Result<OptionValue, Complaint> {
+    let Ok(text) = node.text() else { return value_of(option.kind, option.unset, node) };
+    if option.unset == Some(text) {
+        return Ok(OptionValue::Unset);
+    }
+    let read = |name: &str| {
+        let named = Node { value: Value::Text(name.to_owned()), ..node.clone() };
+        let path = beside(&named, folder).map_err(|complaint| complaint.what)?;
+        match folder {
+            Folder::Stored(files) => {
+                let text = files.get(&*path.to_string_lossy()).map_or("", String::as_str);
+                RateCurve::from_csv(name, text)
+            }
+            Folder::Disk(_) | Folder::Typed => run::read_curve(name, &path),
+        }
+    };
+    run::options::rate_or_curve(text, read).map_err(|what| Complaint::at(node.place, what))
+}
+
+/// Stages as text, a table of a stage, or a list of tables.
+pub(crate) fn stages(option: &RunOption, node: &Node) -> Result<OptionValue, Complaint> {
+    let stages: Vec<LoadStage> = match &node.value {
+        Value::Text(text) if option.unset == Some(text.as_str()) => return Ok(OptionValue::Unset),
+        Value::Text(text) => {
+            return option.kind.word(text).map_err(|what| Complaint::at(node.place, what));
+        }
+        Value::List(nodes) => nodes.iter().map(stage).collect::<Result<_, _>>()?,
+        _ => vec![stage(node)?],
+    };
+    let problem = LoadStage::problem(&stages);
+    problem.map_or(Ok(OptionValue::Stages(stages)), |what| Err(Complaint::at(node.place, what)))
+}
+
+fn stage(node: &Node) -> Result<LoadStage, Complaint> {
+    let place = node.place;
+    let mut table = node.clone().into_table()?;
+    table.check_keys("[[stage]]", &fields::names(fields::STAGE))?;
+    let needs_time = || Complaint::at(place, "a stage requires a duration, such as duration = \"1min\"");
+    let duration = table.read("duration", |node| time(node, false))?.ok_or_else(needs_time)?;
+    let load = |node: &Node, suffix: &str| {
+        let text = format!("{}{suffix}", node.scalar()?);
+        text.parse::<StageLoad>().map_err(|_| {
+            node.expected(if suffix.is_empty() {
+                "a rate, or two such as \"500..2000\""
+            } else {
+                "a number of clients, or two such as \"8..64\""
+            })
+        })
+    };
+    let rate = table.read("rate", |node| load(node, ""))?;
+    let clients = table.read("clients", |node| load(node, "c"))?;
+    if rate.is_some() && clients.is_some() {
+        let what = "a stage has either a rate or clients: with a rate, clients belongs into [load]";
+        return Err(Complaint::at(place, what));
+    }
+    let mut weights = BTreeMap::new();
+    if let Some(node) = table.take("weights") {
+        let Value::Table(entries) = &node.value else {
+            return Err(node.expected("a table of scripts and weights, such as { \"read.sql\" = 9 }"));
+        };
+        for Entry { key, node, .. } in entries {
+            weights.insert(key.clone(), node.whole(0, fields::WEIGHT_MAX)?);
+        }
+    }
+    Ok(LoadStage { load: rate.or(clients), weights, ..LoadStage::new(duration) })
 }
 
 /// A file, relative to the experiment file; `""` unsets it.

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use experiment::{StepSql, StepWork, Subject};
 use run::{RunError, ScriptSource};
+use stats::rate::RateCurve;
 
 /// Maximum length of a file that an experiment reads.
 const FILE_LENGTH_MAX: u64 = 16 << 20;
@@ -49,6 +50,9 @@ pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunEr
             if let ScriptSource::Text { name, text } = &script.source {
                 typed.insert(name.clone(), text.clone());
             }
+        }
+        if let Some(RateCurve::Points { file: Some(name), .. }) = &configuration.load.curve {
+            add(&subject.folder.join(name))?;
         }
         for setup in [&configuration.setup, &configuration.data.setup].into_iter().flatten() {
             add(setup)?;

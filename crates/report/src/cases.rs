@@ -14,6 +14,7 @@ use tls_scan::{Level, Scan};
 use crate::comparison;
 use crate::experiment::{Overview, Standing, Trial};
 use crate::figures::percent;
+use crate::goals::named;
 use crate::prose::escaped_line;
 use crate::queries::verdict_name;
 use crate::search;
@@ -341,7 +342,7 @@ fn goals(results: &[GoalResult], measurement: Measurement) -> impl Iterator<Item
     results.iter().map(move |result| {
         let text = || wording::goal(result, measurement);
         let outcome = of_verdict(result.verdict, text);
-        Case::new(escaped_line(&result.goal.to_string()), outcome)
+        Case::new(named(result), outcome)
     })
 }
 

@@ -56,7 +56,11 @@ fn forest(is_of_several: bool, results: &[(String, &GoalResult)]) -> Option<Fore
     }
     let row = |(name, result): &(String, &GoalResult)| {
         let goal = escaped_line(&result.goal.to_string());
-        let name = if is_of_several { format!("{name}: {goal}") } else { goal };
+        let name = match (result.stage, is_of_several) {
+            (Some(stage), _) => format!("stage {}: {goal}", stage + 1),
+            (None, true) => format!("{name}: {goal}"),
+            (None, false) => goal,
+        };
         // Latencies are microseconds here, and nanoseconds in goals.
         let limit = match result.goal.figure {
             GoalFigure::Latency(..) => result.goal.limit / 1e3,
@@ -89,10 +93,16 @@ fn forest(is_of_several: bool, results: &[(String, &GoalResult)]) -> Option<Fore
     })
 }
 
+/// `p99 < 20ms in stage 2`
+pub(crate) fn named(result: &GoalResult) -> String {
+    let stage = result.stage.map(|stage| format!(" in stage {}", stage + 1));
+    escaped_line(&result.goal.to_string()) + &stage.unwrap_or_default()
+}
+
 /// The goals that were missed or, without one, those that are undecided.
 pub fn unmet_goals(results: &[GoalResult]) -> Option<(GoalVerdict, String)> {
     let verdict = GoalVerdict::of_all(results).filter(|verdict| *verdict != GoalVerdict::Met)?;
     let goals = results.iter().filter(|result| result.verdict == verdict);
-    let goals: Vec<String> = goals.map(|result| escaped_line(&result.goal.to_string())).collect();
+    let goals: Vec<String> = goals.map(named).collect();
     Some((verdict, goals.join(", ")))
 }

@@ -33,7 +33,7 @@ const NAMED_MAX: usize = 3;
 /// Whether the machine can measure, and the parts that are in its way.
 fn answer(test: &SelfTest) -> (Tone, String) {
     let grade = test.grade();
-    let of_grade = test.checks().into_iter().filter(|(_, it)| *it == grade).map(|(check, _)| name(check));
+    let of_grade = test.checks().into_iter().filter(|(_, it)| *it == grade).map(|(check, _)| trouble(check));
     let names: Vec<String> = of_grade.map(str::to_owned).collect();
     let more = names.len().saturating_sub(NAMED_MAX);
     let named = names.into_iter().take(NAMED_MAX).chain((more > 0).then(|| format!("{more} more")));
@@ -41,9 +41,24 @@ fn answer(test: &SelfTest) -> (Tone, String) {
     match grade {
         Grade::Good | Grade::Unknown => (Tone::Good, "This machine can measure.".to_owned()),
         Grade::Caution => {
-            (Tone::Caution, format!("This machine can measure, with reservations: see {named}."))
+            (Tone::Caution, format!("This machine can measure, with reservations because of {named}."))
         }
-        Grade::Bad => (Tone::Bad, format!("This machine cannot measure reliably: see {named}.")),
+        Grade::Bad => (Tone::Bad, format!("This machine cannot measure reliably because of {named}.")),
+    }
+}
+
+/// A part that is not good, in the answer.
+fn trouble(check: Check) -> &'static str {
+    match check {
+        Check::Build => "its debug build",
+        Check::EventLoop => "the event loop",
+        Check::Clock => "the clock",
+        Check::Governor => "the CPU governor",
+        Check::Cores => "few CPUs",
+        Check::OtherLoad => "other load",
+        Check::OpenFiles => "few open files",
+        Check::Lateness => "late wake-ups",
+        Check::Rate => "a slow worker",
     }
 }
 

@@ -5,13 +5,14 @@
 use serde::Serialize;
 use serde_json::Value;
 use stats::goals::{GoalResult, GoalStop};
+use stats::rate::{LoadStage, RateCurve};
 
 use crate::{
     ActionOutcome, ActionResult, CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures,
     Generator, Interval, IntervalScript, Latency, Lateness, LimitedBy, LoadPauses, OtherEndings,
     OutageWindow, Outages, Plan, PoolerFigures, ProcessorShares, Rank, RankClock, Record, Rule, RuleResult,
-    ScriptSummary, Stall, Stalls, SteadyState, Summary, TimesOfAll, TrafficPerTransaction, TransactionError,
-    TransactionErrors, Verification,
+    ScriptSummary, StageSummary, Stall, Stalls, SteadyState, Summary, TimesOfAll, TrafficPerTransaction,
+    TransactionError, TransactionErrors, Verification,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -27,6 +28,7 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
     check_actions(&summary.actions, plan)?;
     record.verification.as_ref().map_or(Ok(()), Verification::check)?;
     check_summary(summary, plan.scripts.len())?;
+    check_changes(plan, summary)?;
     check_ranks(summary, plan)?;
     let is_precision = |share: f64| 0.0 < share && share < 1.0;
     require(plan.until.is_none_or(is_precision), "a precision that is not between 0 and 1")?;
@@ -75,6 +77,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         outages,
         actions: _,
         rules,
+        stages,
         scripts,
     } = summary;
     check_counts(counts)?;
@@ -108,6 +111,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     outages.as_ref().map_or(Ok(()), check_outages)?;
     goals.iter().try_for_each(check_goal)?;
     rules.iter().try_for_each(check_rule)?;
+    stages.iter().try_for_each(check_stage)?;
     let is_goal = |stop: &GoalStop| usize::try_from(stop.goal).is_ok_and(|goal| goal < goals.len());
     require(goal_stop.is_none_or(|stop| is_goal(&stop)), "an end for a goal that is not there")?;
     let is_paused = pauses.as_ref().is_none_or(LoadPauses::is_consistent);
@@ -122,6 +126,40 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     }
     let all = sum(scripts.iter().map(|script| &script.counts));
     require(all == Some(*counts), "the scripts have other transactions than the whole")
+}
+
+/// A load that changes is possible, and has no more stages than were planned.
+fn check_changes(plan: &Plan, summary: &Summary) -> Result<(), String> {
+    let problem = plan.curve.as_ref().and_then(RateCurve::problem);
+    let of_stages = (!plan.stages.is_empty()).then(|| LoadStage::problem(&plan.stages)).flatten();
+    problem.or(of_stages).map_or(Ok(()), |problem| Err(format!("the load: {problem}")))?;
+    require(summary.stages.len() <= plan.stages.len(), "more stages than the plan has")?;
+    let is_stage = |goal: &GoalResult| {
+        goal.stage.is_none_or(|stage| usize::try_from(stage).is_ok_and(|stage| stage < plan.stages.len()))
+    };
+    require(summary.goals.iter().all(is_stage), "a goal of a stage that is not there")
+}
+
+fn check_stage(stage: &StageSummary) -> Result<(), String> {
+    let StageSummary {
+        start_s,
+        duration_s,
+        scheduled_tps,
+        tps,
+        counts,
+        response_us,
+        service_us,
+        all_us,
+        late_or_skipped_share,
+        confidence,
+    } = stage;
+    check_counts(counts)?;
+    let figures = [*start_s, *duration_s, *tps, scheduled_tps.unwrap_or(0.0)];
+    require(figures.iter().all(|figure| (0.0..=MOST).contains(figure)), AN_IMPOSSIBLE_FIGURE)?;
+    check_latencies([*response_us, *service_us])?;
+    check_times_of_all(*all_us)?;
+    require(late_or_skipped_share.is_none_or(is_share), A_SHARE)?;
+    check_confidence(confidence, *tps, *response_us, *service_us)
 }
 
 /// A distributed run has an entry for each load generator, and these add up to the whole. A run that failed before its

@@ -41,6 +41,7 @@ mod times;
 
 mod summary;
 
+mod stage;
 mod stalls;
 
 mod endings;
@@ -168,6 +169,7 @@ pub use secrets::{is_secret_name, secret_ranges};
 pub use self_test::{Check, ClockFigures, Grade, SelfTest};
 pub use server_resource::{ServerResource, is_block_io};
 pub use service_level::ServiceLevel;
+pub use stage::StageSummary;
 pub use stalls::{Stall, Stalls};
 pub use standby_figures::StandbyFigures;
 pub use stats::AttemptOutcome;

@@ -89,6 +89,7 @@ impl Summary {
             outages: None,
             actions: Vec::new(),
             rules: Vec::new(),
+            stages: Vec::new(),
             scripts: plan.scripts.iter().enumerate().filter_map(per_script).collect(),
         }
     }

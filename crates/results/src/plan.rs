@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use stats::goals::Goal;
+use stats::rate::{GapLaw, LoadStage, RateCurve, StageLoad};
 use stats::{Limit, OnDisconnect, Protocol, ReconnectPolicy, ResultFormat};
 
 use crate::{Action, KeptText, LoadWatch, SafeText};
@@ -57,8 +58,18 @@ pub struct Plan {
     /// The run may end early, when a goal cannot be met any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop_on_miss: bool,
-    /// Scheduled transactions per second; `null` means as fast as possible.
+    /// Scheduled transactions per second; if they change, their mean over the measured time. `null` means as fast as
+    /// possible.
     pub rate_tps: Option<f64>,
+    /// The rate over time, if it changes and the stages do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<RateCurve>,
+    /// The gaps between arrivals; absent for `poisson`.
+    #[serde(default, skip_serializing_if = "GapLaw::is_poisson")]
+    pub arrivals: GapLaw,
+    /// The stages of the load; absent if it has one. `summary.stages` has their figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<LoadStage>,
     /// Response times above this are counted as late.
     pub latency_limit_us: Option<f64>,
     /// Maximum number of tries after serialization failures and deadlocks; `null` means no limit.
@@ -99,6 +110,24 @@ pub struct Plan {
     pub relative: BTreeMap<String, String>,
     /// The command that repeats the run, with its seed; passwords are masked. `null` if no single command does.
     pub command_line: Option<SafeText>,
+}
+
+impl Plan {
+    /// The rate over time, if it changes.
+    pub fn rate_curve(&self) -> Option<RateCurve> {
+        self.curve.clone().or_else(|| LoadStage::rate_curve(&self.stages))
+    }
+
+    /// Whether the stages set the number of clients.
+    pub fn has_client_stages(&self) -> bool {
+        self.stages.iter().any(|stage| matches!(stage.load, Some(StageLoad::Clients { .. })))
+    }
+
+    /// Whether the load is not the same over the measured time.
+    pub fn is_changing(&self) -> bool {
+        let differs = |pair: &[LoadStage]| pair[0].weights != pair[1].weights;
+        self.rate_curve().is_some() || self.has_client_stages() || self.stages.windows(2).any(differs)
+    }
 }
 
 /// A script whose transactions per minute are a figure of the reports.

@@ -11,7 +11,7 @@ use crate::safe_text::indented;
 use crate::upgrade::RECORD;
 use crate::{
     Annotation, Environment, Interval, Measured, Observation, Plan, Rank, Relations, ServiceLevel, Severity,
-    Status, Summary, UtcTime, Verification, Warning,
+    StageSummary, Status, Summary, UtcTime, Verification, Warning,
 };
 
 /// The schema that this version writes, and the newest it reads.
@@ -102,7 +102,11 @@ impl Record {
         measured: Measured<'_>,
     ) -> Record {
         let mut summary = Summary::of(&measured, &plan);
-        summary.add_confidence(&measured.intervals, plan.rate_tps);
+        if !plan.is_changing() {
+            // A mean over different loads has no interval, and no steady state.
+            summary.add_confidence(&measured.intervals, plan.rate_tps);
+        }
+        summary.stages = StageSummary::all(&plan, &measured.intervals, summary.duration_s);
         summary.service_level = ServiceLevel::new(&plan, &status, &summary.counts);
         let ranks = &measured.ranks;
         let rank = |rank| Rank::new(rank, ranks.len(), &plan, [summary.duration_s, summary.tail_s]);

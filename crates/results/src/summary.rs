@@ -12,8 +12,8 @@ use crate::generator::Load;
 use crate::times::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
 use crate::{
     ActionResult, Confidence, Connecting, Generator, Host, Interval, Introspection, Lag, Latency, LoadPauses,
-    LoadStop, OtherEndings, Outages, Plan, Pooler, Rank, SafeText, ServiceLevel, Stalls, SteadyState,
-    TimesOfAll, TransactionErrors, endings, rank,
+    LoadStop, OtherEndings, Outages, Plan, Pooler, Rank, SafeText, ServiceLevel, StageSummary, Stalls,
+    SteadyState, TimesOfAll, TransactionErrors, endings, rank,
 };
 
 /// The statistics of a run.
@@ -60,9 +60,9 @@ pub struct Summary {
     /// The load generators of a distributed run, in order; absent if one process made the load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<Rank>,
-    /// Confidence intervals of throughput and mean latencies.
+    /// Confidence intervals of throughput and mean latencies; none of a load that changes.
     pub confidence: Confidence,
-    /// Whether the run reached a steady state; `null` if nothing was measured.
+    /// Whether the run reached a steady state; `null` if nothing was measured, and of a load that changes.
     pub steady_state: Option<SteadyState>,
     /// Whether the run ended because its figures reached the precision of `plan.until`; `null` without `plan.until`.
     pub until_reached: Option<bool>,
@@ -70,7 +70,8 @@ pub struct Summary {
     pub service_level: Option<ServiceLevel>,
     /// The server's errors in transactions; `null` if not recorded.
     pub errors: Option<TransactionErrors>,
-    /// The goals of the run with their figures and verdicts, in the plan's order.
+    /// The goals of the run with their figures and verdicts, in the plan's order; with stages, all goals of each stage that
+    /// has begun.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goals: Vec<GoalResult>,
     /// Why the run ended early: a goal could not be met any more; `null` if it did not end for this reason.
@@ -94,6 +95,9 @@ pub struct Summary {
     /// The rules of `plan.standard`, and whether the run kept them; empty without a standard.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleResult>,
+    /// The stages of the load that have begun, in order; absent if the load has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageSummary>,
     /// The same per script, in the plan's order; empty if nothing was measured.
     pub scripts: Vec<ScriptSummary>,
 }

@@ -55,6 +55,7 @@ pub use self_test::{self_test, self_test_spec};
 pub use serving::wait_for_end;
 pub use spec::circumstances::{Circumstances, OutputLoss, Tracers, calibrations, calibrations_in};
 pub use spec::command_line::command_line;
+pub use spec::curve_file::read_curve;
 pub use spec::options;
 pub use spec::options::event_loop_of_environment;
 pub use spec::pooler::PoolerInUse;

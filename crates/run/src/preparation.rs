@@ -8,6 +8,7 @@ use server::{Facts, ServerError};
 use stats::{OnDisconnect, Protocol, QueueWatch, Scale, Until};
 
 use crate::check::goals;
+use crate::check::load_changes::load_changes;
 use crate::check::pooling::check_pooling;
 use crate::check::rules::{self, Situation};
 use crate::control::Control;
@@ -91,7 +92,7 @@ impl Runner {
         };
         let (circumstances, pooler) = (self.circumstances.clone(), self.pooler.clone());
         let until = self.spec.until.map(Until::new);
-        let goals = goals::meter(&self.spec, &self.scripts);
+        let goals = goals::meters(&self.spec, &self.scripts);
         let queue = self.spec.rate_tps.zip(circumstances.queue_limit);
         let queue = queue.map(|(rate_tps, limit)| QueueWatch::new(rate_tps, limit));
         let actions = self.planned_actions(&places, relations.as_ref());
@@ -284,6 +285,7 @@ impl Runner {
         let Self {
             spec, scripts, target, targets: named, seed, session_settings, circumstances, pooler, ..
         } = self;
+        let changes = load_changes(&spec, &scripts);
         let mut reconnect_targets = Vec::new();
         let mut place = |name: &str, target: &Target, places: Places| {
             let (hosts, reconnect) = places.into_hosts(target);
@@ -325,6 +327,7 @@ impl Runner {
             deadline: circumstances.deadline,
             warmup: spec.warmup,
             rate_per_s: spec.rate_tps,
+            changes,
             latency_limit: spec.latency_limit,
             seed,
             reconnect: spec.reconnect,

@@ -15,10 +15,10 @@ use results::{
     ProcessorTimes, Record, SafeText, Status, UtcTime, Warning,
 };
 use server::ServerError;
-use stats::goals::GoalMeter;
 use stats::{QueueWatch, Timestamp, Until};
 use workload::WorkloadError;
 
+use crate::check::goal_meters::GoalMeters;
 use crate::control::Control;
 use crate::distributed::{Load, RankAbout};
 use crate::error::RunError;
@@ -52,7 +52,7 @@ pub struct Prepared {
     pub(crate) settings_error: Option<ServerError>,
     pub(crate) observing: Observing,
     pub(crate) until: Option<Until>,
-    pub(crate) goals: GoalMeter,
+    pub(crate) goals: GoalMeters,
     pub(crate) queue: Option<QueueWatch>,
     pub(crate) actions: PlannedActions,
     pub(crate) circumstances: Circumstances,

@@ -9,7 +9,8 @@
 //! its [`Steadiness`] (whether it was in a steady state). A [`CommandTable`] counts the single commands of a run, and
 //! a [`WorkerHealth`] describes the condition of the generator. [`comparison`] is independent: it decides from many
 //! short runs whether one side is faster. A [`Factorial`] has the effects of an experiment's factors, a [`Screening`]
-//! those of many. [`regressions`] are the queries that became slower. [`goals`] and [`rules`] judge a run.
+//! those of many. [`regressions`] are the queries that became slower. [`goals`] and [`rules`] judge a run. [`rate`] has loads
+//! that change, and their arrivals.
 
 mod timestamp;
 
@@ -78,6 +79,8 @@ mod scale;
 pub mod comparison;
 
 pub mod goals;
+
+pub mod rate;
 
 pub mod rules;
 

@@ -272,7 +272,7 @@ impl CompareArguments {
     /// Options of the comparison.
     pub(super) fn options(&self, what: &Comparable, cells: &[Cell; 2]) -> Result<CompareOptions, Failure> {
         let allows = |cell: &Cell| !cell.configuration.server.in_place || cell.configuration.data.checkpoint;
-        let has_rate = cells.iter().any(|cell| cell.configuration.load.rate_tps.is_some());
+        let has_rate = cells.iter().any(|cell| cell.configuration.load.has_rate());
         let usual = if has_rate { ComparedMetric::P50 } else { ComparedMetric::Tps };
         let budget_s = self.budget.as_secs_f64();
         if self.block.is_some_and(|block| block > budget_s / 4.0) {

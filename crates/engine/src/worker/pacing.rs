@@ -1,6 +1,8 @@
 //! Selects the next transaction of a free client: script and start time, or the end. Closed and open loop look the
 //! same here; `arrivals` distinguishes them. `run` executes and records the transaction.
 
+use std::time::Duration;
+
 use script::Random;
 use stats::{Limit, Timestamp};
 
@@ -27,11 +29,14 @@ pub(super) struct Pacing<'p> {
     arrivals: Arrivals,
     /// Random stream for selecting scripts.
     chooser: Random,
+    /// Begin of measuring, from which the times of changes count.
+    measure: Timestamp,
 }
 
 impl<'p> Pacing<'p> {
     pub(super) fn new(load: &'p Load<'p>, worker: usize, chooser: Random, start: Timestamp) -> Self {
-        Self { load, arrivals: load.arrivals(worker, start), chooser }
+        let measure = start + load.plan.warmup;
+        Self { load, arrivals: load.arrivals(worker, start), chooser, measure }
     }
 
     /// Whether a rate fixes the starts.
@@ -61,7 +66,7 @@ impl<'p> Pacing<'p> {
         }
         let kept = slot.kept_script.take();
         let chosen =
-            if self.arrivals.are_numbered() { None } else { kept.or_else(|| Some(self.choose_script())) };
+            if self.arrivals.are_numbered() { None } else { kept.or_else(|| Some(self.choose_script(now))) };
         let arrival = self.arrivals.next(now);
         if timeline.is_over(arrival.scheduled) {
             return Next::NoArrival;
@@ -85,25 +90,56 @@ impl<'p> Pacing<'p> {
             return Next::NoArrival;
         }
         let arrival = Arrival { scheduled: now, number: None };
-        Next::Transaction(ScheduledTransaction { script: self.choose_script(), arrival, draws: None })
+        Next::Transaction(ScheduledTransaction { script: self.choose_script(now), arrival, draws: None })
     }
 
     /// The transaction of an arrival. Either the arrival determines script and random numbers, or the script is the
     /// one already `chosen`, or a new selection.
     fn transaction(&mut self, arrival: Arrival, chosen: Option<usize>) -> ScheduledTransaction {
         let Some(number) = arrival.number else {
-            let script = chosen.unwrap_or_else(|| self.choose_script());
+            let script = chosen.unwrap_or_else(|| self.choose_script(arrival.scheduled));
             return ScheduledTransaction { script, arrival, draws: None };
         };
         let mut draws = self.load.draws_of_arrival(number);
-        let script = self.load.choose_script(&mut draws);
+        let script = self.load.choose_script(&mut draws, arrival.scheduled.since(self.measure));
         ScheduledTransaction { script, arrival, draws: Some(draws) }
     }
 
-    /// Selects the next script from the worker's random stream.
+    /// Selects the script of a transaction at this time from the worker's random stream.
     #[inline]
-    pub(super) fn choose_script(&mut self) -> usize {
-        self.load.choose_script(&mut self.chooser)
+    pub(super) fn choose_script(&mut self, at: Timestamp) -> usize {
+        self.load.choose_script(&mut self.chooser, at.since(self.measure))
+    }
+
+    /// Whether the number of working clients changes.
+    #[inline]
+    pub(super) fn has_client_stages(&self) -> bool {
+        !self.load.plan.changes.clients.is_empty()
+    }
+
+    /// How long a client without work rests: `None` if it has work, otherwise until it has, or until the end.
+    #[cold]
+    pub(super) fn rests_until(
+        &self,
+        worker: usize,
+        slot: usize,
+        now: Timestamp,
+        timeline: &Timeline,
+    ) -> Option<Timestamp> {
+        if timeline.is_over(now) {
+            return None;
+        }
+        let at_s = now.since(self.measure).as_secs_f64();
+        let works_s = self.load.client_works_at(worker, slot, at_s);
+        let end = timeline.end.unwrap_or(now);
+        match works_s {
+            Some(works_s) if works_s <= at_s => None,
+            // Rounded up, so that the client has work when it looks again.
+            Some(works_s) => {
+                Some(end.min(self.measure + Duration::from_secs_f64(works_s) + Duration::from_nanos(1)))
+            }
+            None => Some(end),
+        }
     }
 
     /// Removes the next transaction scheduled before `until` that no client has taken.

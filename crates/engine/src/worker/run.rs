@@ -294,7 +294,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     fn fire_timers(&mut self, mut now: Timestamp, mut happened: bool) {
         now = now.max(self.latest);
         while let Some((at, slot)) = self.timers.pop_due(now) {
-            let ClientSlot { client, timer, next, warmup, active, .. } = &mut self.sessions.slots[slot];
+            let ClientSlot { client, timer, next, warmup, active, is_resting, .. } =
+                &mut self.sessions.slots[slot];
             if !*active || *timer != Some(at) {
                 continue;
             }
@@ -314,6 +315,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                     continue;
                 }
                 self.start(slot, transaction, now);
+            } else if std::mem::take(is_resting) {
+                self.release(slot, now);
             } else {
                 let step = client.wake(&mut self.sessions.context.turn(now, *warmup));
                 if self.act(slot, step, now) {
@@ -381,6 +384,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// without a tracer of single transactions or a connection for each.
     fn may_compute(&self, now: Timestamp) -> bool {
         !self.pacing.is_scheduled()
+            && !self.pacing.has_client_stages()
             && now >= self.stopping.timeline.measure
             && !self.plan.reconnect
             && self.sessions.context.is_unobserved()
@@ -396,7 +400,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             self.release(slot, begun);
             return false;
         }
-        let script = self.pacing.choose_script();
+        let script = self.pacing.choose_script(begun);
         if !self.sessions.load.only_computes[script] {
             let arrival = Arrival { scheduled: begun, number: None };
             self.begin(slot, ScheduledTransaction { script, arrival, draws: None }, begun);
@@ -420,6 +424,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     fn release(&mut self, slot: usize, now: Timestamp) {
         if self.pausing.is_paused() && self.must_wait(slot, now) {
             self.hold(slot);
+            return;
+        }
+        if self.pacing.has_client_stages() && self.rest(slot, now) {
             return;
         }
         // A transaction is skipped or started by the same reading of the clock.
@@ -456,6 +463,15 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         // More arrivals may have to be skipped. Reading the clock ends the round.
         self.read_clock();
         self.ready.push_back(slot);
+    }
+
+    /// Lets a client rest that has no work in this stage; false if it has work.
+    fn rest(&mut self, slot: usize, now: Timestamp) -> bool {
+        let until = self.pacing.rests_until(self.number, slot, now, &self.stopping.timeline);
+        self.sessions.slots[slot].is_resting = until.is_some();
+        let Some(until) = until else { return false };
+        self.set_timer(slot, until);
+        true
     }
 
     /// Whether no scheduled transaction may start later than the latency limit. pgbench decides when it selects a

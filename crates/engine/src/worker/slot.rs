@@ -24,6 +24,8 @@ pub(super) struct ClientSlot {
     pub(super) out: Option<Box<Out>>,
     /// It is free and waits for the end of a pause.
     pub(super) is_held: bool,
+    /// It has no work in this stage, and a timer for the next one in which it has.
+    pub(super) is_resting: bool,
     /// Number of transactions that count towards a limit per client.
     pub(super) transactions: u64,
     /// Number of transactions passed to the tracer.
@@ -44,6 +46,7 @@ impl ClientSlot {
             connecting_since: None,
             out: None,
             is_held: false,
+            is_resting: false,
             transactions: 0,
             shown: 0,
             warmup: false,

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use connect::Transport;
 use pgmeter_engine::{
-    ClientEvent, ClientNumbers, EndedTransaction, HostPlan, Limit, Outcome, Plan, ScriptPlan, TargetPlan,
-    Tracer, WorkerIntro, run,
+    ClientEvent, ClientNumbers, EndedTransaction, HostPlan, Limit, LoadChanges, Outcome, Plan, ScriptPlan,
+    TargetPlan, Tracer, WorkerIntro, run,
 };
 use script::{Dialect, Symbols};
+use stats::rate::{GapLaw, RateCurve};
 use testkit::null::{NullOptions, NullServer, Stalls};
 use wire::StartupParameters;
 
@@ -176,4 +177,20 @@ fn a_server_that_is_silent_for_two_seconds_changes_nothing_of_what_is_scheduled(
     assert_eq!(scheduled[0], scheduled[1]);
     // Poisson: 6000 on average, 77 of standard deviation.
     assert!((5700..6300).contains(&scheduled[0]), "{scheduled:?}");
+}
+
+#[test]
+fn a_rate_that_changes_is_the_same_on_one_worker_and_on_eight() {
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let of = |workers: usize, law| {
+        let rate = Some(RateCurve::Ramp { from_tps: 500.0, to_tps: 4000.0, over_s: 1.0 });
+        let changes = LoadChanges { rate, law, ..LoadChanges::default() };
+        let limit = Limit::Duration(Duration::from_secs(1));
+        ran(&Plan { clients: 12, workers, limit, rate_per_s: None, changes, ..plan(&server) }).0
+    };
+    for law in [GapLaw::Poisson, GapLaw::Gamma(0.5)] {
+        let one = of(1, law);
+        assert!((2000..2500).contains(&one.len()), "{law}: {}", one.len());
+        assert_eq!(of(8, law), one, "{law}");
+    }
 }

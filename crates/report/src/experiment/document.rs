@@ -11,9 +11,7 @@ use super::said::{
     IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, difference, is_base, limits_in_words,
     ratio, signs, top_waits,
 };
-use super::{
-    Quantity, actions, drawn, effect_forest, goals, load_curve, modelled, outages, query_sets, searches,
-};
+use super::{Quantity, actions, drawn, effect_forest, goals, load_curve, outages, query_sets, searches};
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,
 };
@@ -50,7 +48,7 @@ pub fn document(overview: &Overview) -> Document {
             "Models",
             "Models",
             Audience::All,
-            models::blocks(modelled::modelled(overview)),
+            models::blocks(load_curve::modelled(overview)),
         ),
         Section::new("about", "About this experiment", "", Audience::Documents, about(overview)),
         Section::new("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
@@ -138,12 +136,14 @@ fn answer_in_brief(overview: &Overview) -> Vec<Block> {
     if let Some(outages) = outages::answer(overview) {
         return vec![Block::Paragraph(Tone::Strong, outages)];
     }
-    if let Some((tone, text)) = searches::answer(overview) {
-        return std::iter::once(Block::Paragraph(tone, text)).chain(pictures(overview)).collect();
-    }
-    let answer = load_curve::answer(overview).or_else(|| effects_answer(overview));
-    let Some(answer) = answer else { return Vec::new() };
-    std::iter::once(Block::Paragraph(Tone::Strong, answer)).chain(pictures(overview)).collect()
+    let (tone, answer) = match searches::answer(overview) {
+        Some(answer) => answer,
+        None => match load_curve::answer(overview).or_else(|| effects_answer(overview)) {
+            Some(answer) => (Tone::Strong, answer),
+            None => return Vec::new(),
+        },
+    };
+    std::iter::once(Block::Paragraph(tone, answer)).chain(pictures(overview)).collect()
 }
 
 fn effects_answer(overview: &Overview) -> Option<String> {

@@ -6,6 +6,7 @@ use super::overview::Overview;
 use super::said::interval;
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
 use crate::figures::{counted, half_width, rate_known_to};
+use crate::models::{self, ModelledCurve};
 use crate::prose::{escaped_line, titled};
 use crate::ratios;
 
@@ -73,6 +74,34 @@ pub(super) fn answer(overview: &Overview) -> Option<String> {
     })
 }
 
+/// The closed loops of an experiment over clients, a curve for each combination of the other factors, for models.
+pub(super) fn modelled(overview: &Overview) -> Vec<ModelledCurve> {
+    let is_of_clients = |factor: usize| overview.factors[factor].name.rsplit('.').next() == Some("clients");
+    let Some((factor, _)) = load(overview).filter(|(factor, _)| is_of_clients(*factor)) else {
+        return Vec::new();
+    };
+    let mut curves = Vec::new();
+    for cell in 0..overview.cells.len() {
+        for (_, run) in overview.complete(cell) {
+            let (Some(plan), Some(summary)) = (&run.plan, &run.summary) else { continue };
+            if let Some(point) =
+                models::measurement(plan, summary, run.environment.as_ref(), run.costs.cpu_us())
+            {
+                models::add(&mut curves, others(overview, cell, factor), point);
+            }
+        }
+    }
+    curves
+}
+
+/// The levels of the other factors: `protocol simple, network tcp`.
+fn others(overview: &Overview, cell: usize, load: usize) -> String {
+    let others = overview.levels(cell).enumerate();
+    let others = others.filter(|(at, (factor, _))| *at != load && factor.levels.len() > 1);
+    let others: Vec<String> = others.map(|(_, (factor, level))| format!("{} {level}", factor.name)).collect();
+    escaped_line(&others.join(", "))
+}
+
 /// A curve for each combination of the other factors; `None` if the load is not varied.
 pub(super) fn chart(overview: &Overview) -> Option<Chart> {
     let (factor, loads) = load(overview)?;
@@ -84,19 +113,13 @@ pub(super) fn chart(overview: &Overview) -> Option<Chart> {
         else {
             continue;
         };
-        let others = overview
-            .levels(number)
-            .enumerate()
-            .filter(|(at, (factor_of, _))| *at != factor && factor_of.levels.len() > 1);
-        let others: Vec<String> =
-            others.map(|(_, (factor, level))| format!("{} {level}", factor.name)).collect();
         let label = overview.factors[factor].levels[level].clone();
         let point = Point {
             interval: us.interval.filter(|(low, _)| *low > 0.0),
             label: escaped_line(&label),
             ..Point::new(tps.mean, us.mean)
         };
-        let name = escaped_line(&others.join(", "));
+        let name = others(overview, number, factor);
         match curves.iter_mut().find(|(known, _)| *known == name) {
             Some((_, points)) => points.push((loads[level], point)),
             None => curves.push((name, vec![(loads[level], point)])),

@@ -47,8 +47,6 @@ mod effect_forest;
 
 mod load_curve;
 
-mod modelled;
-
 mod said;
 
 mod document;

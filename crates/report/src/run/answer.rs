@@ -1,14 +1,14 @@
 //! The first screen of a run's page: the answer in one sentence of at most 20 words, the first figures, and what limited
 //! the run, each explanation folded into one line.
 
-use results::{Counts, LimitedBy, Outages, Record, Status, Verification, WaitShare};
+use results::{Counts, LimitedBy, Outages, Record, Status, Verdict, Verification, WaitShare};
 
 use super::impact::{self, ActionImpact, Impact};
-use super::{load, ranks, warnings};
+use super::{brief, load, ranks, stages, warnings};
 use crate::document::{Block, KeyFigure, Tone};
 use crate::figures::{
-    TIE, as_asked, asked_latency, asked_seconds, count, counted, half_width, measured_seconds, percent,
-    plus_minus, rate_known_to, share,
+    TIE, asked_latency, asked_seconds, count, counted, half_width, measured_seconds, percent, plus_minus,
+    rate_known_to, share,
 };
 use crate::metrics::Metric;
 use crate::prose::{capitalised, escaped_line, moment};
@@ -54,8 +54,12 @@ fn sentence(record: &Record) -> (Tone, String) {
         let (tone, word) = if has_failed { (Tone::Bad, "Failed") } else { (Tone::Caution, "Interrupted") };
         return (tone, format!("{word} {when}; until then {}.", figures_in_words(record)));
     }
-    let rest =
-        of_actions(&impact::impacts(record)).unwrap_or_else(|| wording::limit(verdict, record.plan.clients));
+    if let Some((verdict, goals)) = wording::goals_answer(&record.summary.goals) {
+        return (crate::goals::tone(verdict), format!("{goals} at {}.", load_in_words(record)));
+    }
+    let rest = of_actions(&impact::impacts(record))
+        .or_else(|| of_waits(record, verdict))
+        .unwrap_or_else(|| wording::limit(verdict, record.plan.clients));
     (if is_client { Tone::Bad } else { Tone::Strong }, format!("{}; {rest}.", figures_in_words(record)))
 }
 
@@ -63,20 +67,20 @@ fn sentence(record: &Record) -> (Tone, String) {
 fn figures_in_words(record: &Record) -> String {
     let p99 = Metric::P99.shown(record);
     let counts = &record.summary.counts;
-    if let Some(rate_tps) = record.plan.rate_tps {
+    if let Some(rate) = stages::scheduled(&record.plan) {
         let kept = match record.plan.latency_limit_us {
             Some(limit_us) => format!("kept {}", asked_latency(limit_us)),
             None => "succeeded".to_owned(),
         };
         let p99 = p99.map(|p99| format!(", p99 {p99},")).unwrap_or_default();
         return format!(
-            "{} of {} scheduled transactions {kept}{p99} at {}{TIE}tps",
+            "{} of {} scheduled transactions {kept}{p99} at {rate}{TIE}tps{}",
             count(kept_of_scheduled(record)),
             count(counts.scheduled),
-            as_asked(rate_tps)
+            if record.plan.rate_curve().is_some() { " on average" } else { "" }
         );
     }
-    let clients = counted(record.plan.clients.into(), "client", "clients");
+    let clients = brief::clients_in_words(&record.plan);
     let p99 = p99.map(|p99| format!(" with p99 {p99}")).unwrap_or_default();
     match precision(record) {
         Some(half) if half >= 1.0 => {
@@ -102,6 +106,26 @@ pub(super) fn precision(record: &Record) -> Option<f64> {
     let tps = record.summary.tps;
     let interval = record.summary.confidence.tps.filter(|_| tps > 0.0)?;
     Some(half_width(tps, interval.low, interval.high) / tps)
+}
+
+/// `200 tps`, `64 clients`
+fn load_in_words(record: &Record) -> String {
+    match stages::scheduled(&record.plan) {
+        Some(rate) => format!("{rate}{TIE}tps"),
+        None => brief::clients_in_words(&record.plan),
+    }
+}
+
+/// Waits below this share of the backends' time are not the answer.
+const WAIT_SHARE_MIN: f64 = 0.3;
+
+/// What the backends waited for most, where no resource of the server was at its limit.
+fn of_waits(record: &Record, verdict: Option<&Verdict>) -> Option<String> {
+    verdict.filter(|verdict| verdict.limit == LimitedBy::Server && verdict.resource.is_none())?;
+    let wait = record.observation.as_ref()?.waits.as_ref()?.top.first()?;
+    let is_wait = !matches!(wait.event_type.as_str(), "CPU" | "") && wait.share >= WAIT_SHARE_MIN;
+    let name = wording::wait_name(&wait.event_type, &wait.event);
+    is_wait.then(|| format!("backends waited for {name} {} of the time", percent(wait.share, 1.0)))
 }
 
 /// The action that changed the load most.
@@ -171,7 +195,7 @@ fn throughput(record: &Record, half: Option<f64>) -> (String, String) {
         (None, Some(_)) => format!("±{TIE}100{TIE}% or more"),
         (None, None) => String::new(),
     };
-    let of_rate = record.plan.rate_tps.map(|asked| format!("of {} scheduled", as_asked(asked)));
+    let of_rate = stages::scheduled(&record.plan).map(|asked| format!("of {asked} scheduled"));
     let value = rate_known_to(summary.tps, half.unwrap_or(0.0));
     let parts: Vec<String> =
         [Some(sure).filter(|it| !it.is_empty()), of_rate].into_iter().flatten().collect();
@@ -189,6 +213,9 @@ fn beneath(record: &Record) -> String {
         (Some(interval), Some(half)) => {
             let [low, high] = [interval.low, interval.high].map(|bound| rate_known_to(bound.max(0.0), half));
             format!("throughput with 95{TIE}% confidence between {low} and {high} tps, {over}")
+        }
+        _ if record.plan.is_changing() => {
+            format!("{over}; a load that changes has no confidence interval over all of it")
         }
         _ => {
             let least = stats::INTERVALS_MIN;
@@ -246,7 +273,7 @@ pub(super) fn left_out(record: &Record) -> Option<String> {
         Impact::Response { .. } | Impact::NotSeen | Impact::Unknown => None,
     };
     let pauses = impacts.iter().filter_map(of_action).chain(wording::longest_interruption_s(&record.summary));
-    let pause_s = pauses.max_by(f64::total_cmp).filter(|_| record.plan.rate_tps.is_none())?;
+    let pause_s = pauses.max_by(f64::total_cmp).filter(|_| stages::scheduled(&record.plan).is_none())?;
     let is_there = Metric::P999.of(record).is_some_and(|us| us > pause_s * MICROSECONDS_PER_SECOND / 2.0);
     (!is_there).then(|| {
         format!(
@@ -282,7 +309,7 @@ fn load_sentence(record: &Record) -> String {
     let workers = || counted(plan.workers.into(), "worker", "workers");
     format!(
         "{} on {}, {} protocol, measured for {}{}. Started {started}.",
-        counted(plan.clients.into(), "client", "clients"),
+        capitalised(&brief::clients_in_words(plan)),
         ranks::in_words(record).unwrap_or_else(workers),
         plan.protocol.name(),
         measured_seconds(record.summary.duration_s),

@@ -8,7 +8,7 @@ use results::{
 use stats::INTERVALS_MIN;
 
 use super::{
-    actions, answer, errors, goals, impact, latencies, load, outages, pooler, ranks, rules, server,
+    actions, answer, errors, goals, impact, latencies, load, outages, pooler, ranks, rules, server, stages,
     verification, warnings,
 };
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
@@ -39,6 +39,7 @@ pub(super) fn sections(record: &Record) -> Vec<Section> {
         Fact::new("transactions", transactions(&record.summary)),
     ];
     sections.push(section("summary", vec![Block::Facts(first)]));
+    sections.push(section("brief-stages", stages::blocks(record)));
     sections.extend(latency(record).into_iter().map(|blocks| section("latency", blocks)));
     sections.push(section("details", vec![Block::Facts(facts(record))]));
     sections.push(Section::new("brief-errors", "errors", "", Audience::Terminal, errors::brief(record)));
@@ -63,10 +64,10 @@ pub(super) fn sections(record: &Record) -> Vec<Section> {
 /// `8 clients on 2 workers, prepared protocol, 60.0 s after 5 s of warm-up`
 fn load_in_words(record: &Record) -> String {
     let Record { plan, summary, .. } = record;
-    let Plan { clients, workers, protocol, limit, warmup_s, reconnect, .. } = plan;
+    let Plan { workers, protocol, limit, warmup_s, reconnect, .. } = plan;
     let mut load = format!(
         "{} on {}, {} protocol, ",
-        counted(u64::from(*clients), "client", "clients"),
+        clients_in_words(plan),
         ranks::in_words(record).unwrap_or_else(|| counted(u64::from(*workers), "worker", "workers")),
         protocol.name()
     );
@@ -84,6 +85,12 @@ fn load_in_words(record: &Record) -> String {
         load += &format!(" after {} of warm-up", asked_seconds(*warmup_s));
     }
     load
+}
+
+/// `8 clients`; `up to 64 clients` if stages change their number.
+pub(super) fn clients_in_words(plan: &Plan) -> String {
+    let clients = counted(u64::from(plan.clients), "client", "clients");
+    if plan.has_client_stages() { format!("up to {clients}") } else { clients }
 }
 
 /// `event loop epoll, because the system refuses io_uring`
@@ -119,6 +126,8 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("events", events(record)),
         ("standbys", standbys(record)),
         ("nearest limit", nearest_limit(record)),
+        ("rate", plan.curve.as_ref().and_then(|_| stages::rate_in_words(plan))),
+        ("gaps", stages::arrivals(plan)),
         ("targets", targets(plan)),
     ];
     Fact::known(facts).collect()
@@ -133,10 +142,13 @@ fn throughput(record: &Record) -> String {
         let shown = plus_minus(summary.tps, interval.low, interval.high);
         throughput += &format!(" {}", shown.unwrap_or_else(|| format!("({UNKNOWN_SIZE})")));
     }
-    if let Some(rate_tps) = plan.rate_tps {
-        throughput += &format!(" of {} scheduled", as_asked(rate_tps));
+    if let Some(rate) = stages::scheduled(plan) {
+        let mean = if plan.rate_curve().is_some() { " on average" } else { "" };
+        throughput += &format!(" of {rate} scheduled{mean}");
     }
-    let is_short = (1..INTERVALS_MIN).contains(&record.intervals.len()) && summary.confidence.tps.is_none();
+    let is_short = !plan.is_changing()
+        && (1..INTERVALS_MIN).contains(&record.intervals.len())
+        && summary.confidence.tps.is_none();
     if is_short {
         throughput += &format!(" (no confidence interval below {INTERVALS_MIN}{TIE}s)");
     }

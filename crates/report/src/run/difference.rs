@@ -7,7 +7,7 @@ use stats::CONFIDENCE;
 use super::Run;
 use super::labels::labels;
 use crate::compare::{Comparison, Difference, Mean, compare};
-use crate::figures::{TIE, UNKNOWN_SIZE, as_asked, half_width, number, percent};
+use crate::figures::{TIE, UNKNOWN_SIZE, half_width, number, percent};
 use crate::forest::{BETTER_OR_WORSE, EffectVerdict, Forest, ForestRow};
 use crate::metrics::Metric;
 use crate::prose::escaped_line;
@@ -172,7 +172,7 @@ fn throughput_against(first: &Record, second: &Record, names: [&str; 2]) -> Told
         return Told { sentence: Some(why), ..unjudged(&tps(first), &tps(second), "different scripts") };
     }
     let asked = |(name, record): (&str, &Record)| {
-        Some(format!("{name} was asked for {}{TIE}tps", as_asked(record.plan.rate_tps?)))
+        Some(format!("{name} was asked for {}{TIE}tps", super::scheduled(&record.plan)?))
     };
     let asked: Vec<String> = [(a, first), (b, second)].into_iter().filter_map(asked).collect();
     if asked.is_empty() {

@@ -6,7 +6,7 @@ use results::Record;
 use super::difference::{self, ComparedRun, DifferenceVerdict, Told, comparison};
 use super::{
     Run, actions, answer, brief, costs, environment, errors, goals, labels, latencies, load, load_curve,
-    modelled, outages, pooler, ranks, relations, rules, server, settings, verification, warnings,
+    outages, pooler, ranks, relations, rules, server, settings, stages, verification, warnings,
 };
 use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Section, Table, TableOf, Tone};
@@ -55,6 +55,7 @@ fn one(run: Run<'_>) -> Document {
     ];
     sections.extend(brief::sections(record));
     sections.extend([
+        documents("stages", "Stages", "Stages", stages::blocks(record)),
         documents("goals", "Goals", "Goals", goals::blocks(record)),
         documents("rules", &rules::title(record), "Rules", rules::blocks(record)),
         documents("errors", "Errors", "Errors", errors::blocks(record)),
@@ -223,7 +224,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.push(terminal("differences", "", vec![Block::List(Tone::Plain, told.clone())]));
     sections.push(terminal("terminal-warnings", "", warnings.clone()));
     sections.push(terminal("terminal-rules", &rules_title, rules.clone()));
-    sections.push(terminal("terminal-models", "models", models::blocks(modelled::modelled(runs))));
+    sections.push(terminal("terminal-models", "models", models::blocks(load_curve::modelled(runs))));
     sections.push(terminal("differing", "differing load and settings", settings::of_terminal(runs)));
     // A ratio between loads is what the user asked for: the curve says more.
     let of_pairs = if is_ladder { None } else { picture() };
@@ -232,7 +233,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
         top.push(Block::List(Tone::Plain, told.into_iter().take(2 * SENTENCES_MAX).collect()));
     }
     top.push(Block::quiet(
-        "The intervals do not include the variation from run to run: repeat the runs to see that.",
+        "The intervals of the table do not include the variation from run to run: repeat the runs to see that.",
     ));
     top.push(Block::Table(table(&compared)));
     let commands = latencies::commands_side_by_side(runs).into_iter().collect();
@@ -241,7 +242,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.extend([
         documents("comparison", "", "", top),
         documents("warnings", warnings_title, "", warnings),
-        documents("models", "Models", "Models", models::blocks(modelled::modelled(runs))),
+        documents("models", "Models", "Models", models::blocks(load_curve::modelled(runs))),
         documents("over-time", "Over time", "Over time", over_time),
         documents("latency", "Latency", "Latency", charts(percentiles.into_iter().collect())),
         documents("commands", "Commands", "Commands", commands),

@@ -4,7 +4,7 @@
 use crate::document::{Banner, Block};
 use crate::goals;
 use crate::wording::{self, Measurement};
-use results::Record;
+use results::{GoalResult, Record};
 
 /// The first line: whether the goals were met. `None` without goals.
 pub(super) fn banner(record: &Record) -> Option<Banner> {
@@ -17,8 +17,10 @@ pub(super) fn banner(record: &Record) -> Option<Banner> {
 /// A table of the goals; nothing without goals.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
     let results = &record.summary.goals;
-    let mut blocks =
-        goals::table(None, results.iter().map(|result| (String::new(), result)), Measurement::Run);
+    let of = results.iter().any(|result| result.stage.is_some()).then_some("stage");
+    let stage = |result: &GoalResult| result.stage.map_or(String::new(), |stage| (stage + 1).to_string());
+    let rows = results.iter().map(|result| (stage(result), result));
+    let mut blocks = goals::table(of, rows, Measurement::Run);
     let stopped = record.summary.goal_stop.and_then(|stop| wording::stopped(results, stop));
     blocks.extend(stopped.map(Block::quiet));
     blocks

@@ -3,6 +3,7 @@
 
 use results::{Copied, Counts, Generator, Limit, LoadWatch, PerMinute, Plan, Record, Stalls, Summary};
 
+use super::stages;
 use crate::document::Fact;
 use crate::figures::{
     TIE, as_asked, asked_latency, asked_seconds, bytes, count, counted, latency, percent, rate,
@@ -45,7 +46,9 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
         ),
         ("precision", precision(record)),
         ("results", results(plan)),
-        ("rate", plan.rate_tps.map(|rate| format!("{}{TIE}tps scheduled", as_asked(rate)))),
+        ("rate", stages::rate_in_words(plan)),
+        ("gaps", stages::arrivals(plan)),
+        ("stages", stages::as_written(plan)),
         ("latency limit", plan.latency_limit_us.map(asked_latency)),
         ("tries", (plan.max_tries != Some(1)).then(|| tries(plan))),
         ("connections", plan.reconnect.then(|| "a new one for each transaction".to_owned())),
@@ -261,6 +264,7 @@ pub(crate) fn repeat_command(record: &Record) -> String {
         option("--machines", plan.machines.to_string());
     }
     match plan.limit {
+        Limit::Duration(_) if !plan.stages.is_empty() => {}
         Limit::Duration(time) => option("-T", time.as_secs_f64().to_string()),
         Limit::TransactionsPerClient(number) => option("-t", number.to_string()),
     }
@@ -271,8 +275,16 @@ pub(crate) fn repeat_command(record: &Record) -> String {
     if !plan.result_format.is_text() {
         option("--result-format", "binary".to_owned());
     }
-    if let Some(rate) = plan.rate_tps {
-        option("-R", rate.to_string());
+    match (&plan.curve, plan.rate_tps) {
+        (Some(curve), _) => option("-R", curve.to_string()),
+        (None, Some(rate)) if plan.rate_curve().is_none() => option("-R", rate.to_string()),
+        (None, _) => {}
+    }
+    if !plan.arrivals.is_poisson() {
+        option("--arrivals", plan.arrivals.to_string());
+    }
+    if let Some(stages) = stages::as_written(plan) {
+        option("--stages", stages);
     }
     if let Some(limit_us) = plan.latency_limit_us {
         option("-L", (limit_us / MICROSECONDS_PER_MILLISECOND).to_string());

@@ -8,6 +8,7 @@ use super::Run;
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
 use crate::figures::{as_asked, counted, rate, rate_known_to};
 use crate::metrics::Metric;
+use crate::models::{self, ModelledCurve};
 use crate::prose::enumerate;
 use crate::ratios;
 
@@ -51,19 +52,43 @@ impl Load {
     }
 }
 
+/// The closed loops of runs that differ in their clients, for models.
+pub(super) fn modelled(runs: &[Run<'_>]) -> Vec<ModelledCurve> {
+    let mut curves = Vec::new();
+    for run in constant(runs) {
+        let record = run.record;
+        let cpu_us = record.observation.as_ref().and_then(|it| it.per_transaction.cpu_us());
+        let point = models::measurement(&record.plan, &record.summary, Some(&record.environment), cpu_us);
+        if let Some(point) = point {
+            models::add(&mut curves, name(run), point);
+        }
+    }
+    curves
+}
+
+/// What the runs of a curve have in common.
+fn name(run: &Run<'_>) -> String {
+    format!("{}, {}, {}", run.scripts(), run.record.plan.protocol.name(), run.server())
+}
+
+/// A mean over different loads is no point of a curve.
+fn constant<'a, 'b>(runs: &'b [Run<'a>]) -> impl Iterator<Item = &'b Run<'a>> {
+    runs.iter().filter(|run| !run.record.plan.is_changing())
+}
+
 fn are_rates(runs: &[Run<'_>]) -> bool {
-    runs.iter().all(|run| run.record.plan.rate_tps.is_some())
+    constant(runs).all(|run| run.record.plan.rate_tps.is_some())
 }
 
 /// Empty unless a curve has so many loads.
 fn curves(runs: &[Run<'_>]) -> Vec<Curve> {
     let has_rates = are_rates(runs);
     let mut curves: Vec<Curve> = Vec::new();
-    for run in runs.iter().filter(|run| has_rates || run.record.plan.rate_tps.is_none()) {
+    for run in constant(runs).filter(|run| has_rates || run.record.plan.rate_tps.is_none()) {
         let (record, plan) = (run.record, &run.record.plan);
         let Some(mean_us) = Metric::Mean.of(record).filter(|us| *us > 0.0) else { continue };
         let load = if has_rates { plan.rate_tps.unwrap_or(0.0) } else { f64::from(plan.clients) };
-        let name = format!("{}, {}, {}", run.scripts(), plan.protocol.name(), run.server());
+        let name = name(run);
         let of_name = curves.iter().position(|curve| curve.name == name).unwrap_or_else(|| {
             curves.push(Curve { name, loads: Vec::new() });
             curves.len() - 1

@@ -16,7 +16,6 @@ mod labels;
 mod latencies;
 mod load;
 mod load_curve;
-mod modelled;
 mod outages;
 mod pooler;
 mod ranks;
@@ -26,6 +25,7 @@ mod rules;
 mod seconds;
 mod server;
 mod settings;
+mod stages;
 mod verification;
 mod warnings;
 
@@ -41,6 +41,7 @@ pub(crate) use outages::phases as outage_phases;
 pub(crate) use rows::{rows, wait_item};
 pub(crate) use server::{ceilings, event_name, waits_table};
 pub(crate) use settings::{Setting, of_servers};
+pub(crate) use stages::scheduled;
 pub use verification::verification;
 
 /// A record to be shown.
@@ -72,7 +73,7 @@ impl Run<'_> {
     pub(crate) fn load_in_short(&self) -> String {
         let plan = &self.record.plan;
         let clients = counted(u64::from(plan.clients), "client", "clients");
-        let rate = plan.rate_tps.map(|rate| format!(" at {}{TIE}tps", crate::figures::as_asked(rate)));
+        let rate = scheduled(plan).map(|rate| format!(" at {rate}{TIE}tps"));
         format!("{clients}, {}{}", plan.protocol.name(), rate.unwrap_or_default())
     }
 }

@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 
-use results::{Counts, Latency, Observation, OtherEndings, Outage, Record, ScriptSummary, TablesAt};
+use results::{
+    Counts, Latency, Observation, OtherEndings, Outage, Record, ScriptSummary, StageSummary, TablesAt,
+};
 
 use super::Run;
 use crate::chart::runs::{LatencyRows, POINTS_MAX, Timeline};
@@ -113,7 +115,21 @@ impl<'a> FigureRows<'a> {
             self.add("length_s", stall.length_s());
         }
         self.ranks(record);
+        (1..).zip(&summary.stages).for_each(|(number, stage)| self.stage(number, stage));
         summary.scripts.iter().for_each(|script| self.script(script));
+    }
+
+    fn stage(&mut self, number: u64, stage: &StageSummary) {
+        let place = RowPlace::item("stage", number.to_string());
+        self.at(place.from(stage.start_s, stage.start_s + stage.duration_s));
+        self.add("scheduled_tps", stage.scheduled_tps);
+        self.add("tps", stage.tps);
+        self.add("tps_low", stage.confidence.tps.map(|estimate| estimate.low));
+        self.add("tps_high", stage.confidence.tps.map(|estimate| estimate.high));
+        self.add("late_or_skipped_share", stage.late_or_skipped_share);
+        self.counts(&stage.counts);
+        self.latency("response", stage.response_of_all_us());
+        self.latency("service", stage.service_us);
     }
 
     /// The load generators of a distributed run.

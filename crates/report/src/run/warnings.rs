@@ -24,7 +24,7 @@ pub(super) fn banners(record: &Record) -> Vec<Banner> {
     interrupted
         .into_iter()
         .chain(cut_short)
-        .chain(goals::banner(record))
+        .chain(goals::banner(record).map(Banner::for_terminal))
         .chain(kept)
         .chain(everything_failed)
         .chain(client_limited)

@@ -47,6 +47,27 @@ pub(crate) fn goals(results: &[GoalResult], measurement: Measurement) -> Option<
     Some((verdict, format!("{heading}: {}", sentence(&named.join("; ")))))
 }
 
+/// `1 of 3 goals missed: p99 is 31.2 ms, not < 20ms`, of the first with the verdict of all. `None` without goals.
+pub(crate) fn goals_answer(results: &[GoalResult]) -> Option<(GoalVerdict, String)> {
+    let verdict = GoalVerdict::of_all(results)?;
+    let of_verdict = || results.iter().filter(|result| result.verdict == verdict);
+    let word = verdict_name(verdict);
+    let heading = match (of_verdict().count(), results.len()) {
+        (1, 1) => format!("Goal {word}"),
+        (number, all) if number == all => format!("All {all} goals {word}"),
+        (number, all) => format!("{number} of {all} goals {word}"),
+    };
+    let first = of_verdict().next()?;
+    let figure = format!("{} is {}", escaped_line(&first.goal.figure.to_string()), value(first));
+    let condition = escaped_line(&first.goal.condition());
+    let told = match verdict {
+        GoalVerdict::Met => format!("{figure}, {condition}"),
+        GoalVerdict::Missed => format!("{figure}, not {condition}"),
+        GoalVerdict::Undecided => format!("{figure}, and the goal is {condition}"),
+    };
+    Some((verdict, format!("{heading}: {told}")))
+}
+
 /// In a column of a list: `2/3 goals missed`, `goal met`. `None` without goals.
 pub(crate) fn goals_in_short(goals: GoalTally) -> Option<String> {
     let verdict = goals.verdict()?;
@@ -65,7 +86,8 @@ pub(crate) fn goal(result: &GoalResult, measurement: Measurement) -> String {
     let is_of_some = is_mean(result) && result.uncompleted > 0 && result.value.is_some();
     let of = if is_of_some { " of the succeeded transactions" } else { "" };
     let script = goal.script.as_ref().map(|script| format!(" of script {}", escaped_line(script)));
-    let figure = format!("{}{of}{}", goal.figure, script.unwrap_or_default());
+    let stage = result.stage.map(|stage| format!(" in stage {}", stage + 1));
+    let figure = format!("{}{of}{}{}", goal.figure, script.unwrap_or_default(), stage.unwrap_or_default());
     let interval = interval(result).map_or(String::new(), |interval| format!(" ({interval})"));
     let is = format!("{figure} is {}{interval}", value(result));
     let condition = goal.condition();
@@ -130,7 +152,7 @@ fn shown(result: &GoalResult, value: f64) -> String {
 
 /// How to decide an undecided goal.
 fn remedy(result: &GoalResult, measurement: Measurement) -> String {
-    let measurement = measurement.name();
+    let measurement = if result.stage.is_some() { "stage" } else { measurement.name() };
     match result.needed_s {
         Some(needed_s) => {
             let length = measured_seconds(needed_s.ceil());
@@ -191,6 +213,9 @@ pub(crate) fn method<'a>(
             .to_owned();
     if is(GoalMethod::Independent) {
         text += match measurement {
+            Measurement::Run if results.iter().any(|result| result.stage.is_some()) => {
+                " Of stages shorter than 20 s, transactions are taken as independent."
+            }
             Measurement::Run => " The run was shorter than 20 s, so transactions are taken as independent.",
             Measurement::Comparison => {
                 " A side was measured for less than 20 s, so transactions are taken as independent."
@@ -231,7 +256,18 @@ mod tests {
     ) -> GoalResult {
         let (low, high, needed_s, method) = (None, None, None, GoalMethod::Independent);
         let goal = goal.parse().expect("it is a goal");
-        GoalResult { goal, verdict, value, low, high, method, transactions, uncompleted, needed_s }
+        GoalResult {
+            stage: None,
+            goal,
+            verdict,
+            value,
+            low,
+            high,
+            method,
+            transactions,
+            uncompleted,
+            needed_s,
+        }
     }
 
     #[track_caller]

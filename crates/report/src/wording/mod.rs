@@ -19,8 +19,8 @@ pub(crate) use effects::{
     other_interactions,
 };
 pub(crate) use goals::{
-    Measurement, goal, goals, goals_in_short, interval as goal_interval, method as method_of_goals, stopped,
-    value as goal_value, verdict_name,
+    Measurement, goal, goals, goals_answer, goals_in_short, interval as goal_interval,
+    method as method_of_goals, stopped, value as goal_value, verdict_name,
 };
 pub(crate) use interruption::{interruption, longest_interruption_s};
 pub(crate) use rules::{rule, rule_finding, rule_verdict, rules_in_short, rules_kept};

@@ -4,7 +4,8 @@
 use results::{Counts, Plan, Record, ServiceLevel, Status, Summary};
 
 use super::share;
-use crate::figures::{as_asked, asked_latency, decimals_for, fixed};
+use crate::figures::{asked_latency, decimals_for, fixed};
+use crate::run::scheduled;
 
 /// Significant digits of the throughput.
 const TPS_DIGITS: usize = 3;
@@ -21,7 +22,7 @@ pub(crate) fn service_level(record: &Record) -> Option<(ServiceLevel, String)> {
 
 /// `159 of 300 per second; 47 % skipped, the rest later than 20 ms`
 pub(super) fn reason(level: ServiceLevel, plan: &Plan, summary: &Summary) -> String {
-    let of_rate = plan.rate_tps.map(as_asked);
+    let of_rate = scheduled(plan);
     let limit = plan.latency_limit_us.map(asked_latency);
     let missed = missed(&summary.counts, limit.as_deref()).join(", ");
     let parts: [String; 2] = if level.kept {

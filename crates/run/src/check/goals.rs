@@ -1,10 +1,14 @@
 //! The goals of a run: whether they fit its load, before it starts, and the meter that evaluates them. `stats` has the
 //! goals themselves; the runner calls this.
 
+use std::time::Duration;
+
 use engine::Limit;
 use stats::goals::{Goal, GoalFigure, GoalMeter, LatencyKind};
+use stats::rate::{GapLaw, Intensity};
 
 use super::RunToCheck;
+use super::goal_meters::GoalMeters;
 use crate::error::RunError;
 use crate::spec::RunSpec;
 use crate::spec::scripts::Scripts;
@@ -15,7 +19,7 @@ pub(super) fn check(run: &RunToCheck<'_>) -> Result<(), RunError> {
 }
 
 fn check_goal(goal: &Goal, run: &RunToCheck<'_>) -> Result<(), String> {
-    let (has_rate, has_limit) = (run.spec.rate_tps.is_some(), run.spec.latency_limit.is_some());
+    let (has_rate, has_limit) = (run.spec.has_rate(), run.spec.latency_limit.is_some());
     let (rate, limit) = (run.surface.name("rate"), run.surface.name("latency_limit"));
     let missing = match goal.figure {
         GoalFigure::Late if !has_limit => Some(format!(
@@ -41,7 +45,7 @@ fn check_goal(goal: &Goal, run: &RunToCheck<'_>) -> Result<(), String> {
 }
 
 /// Index of the script with this name: as in reports, or a file's name without directory or ending.
-fn script(name: &str, scripts: &Scripts) -> Option<usize> {
+pub(super) fn script(name: &str, scripts: &Scripts) -> Option<usize> {
     let names = || scripts.texts.iter().map(|text| text.name.as_str());
     let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let is_stem = |path: &str| file(path).rsplit_once('.').is_some_and(|(stem, _)| stem == name);
@@ -60,22 +64,42 @@ pub(crate) fn scripts_of_goals(spec: &RunSpec, scripts: &Scripts) -> Vec<Option<
 /// A meter of the goals that never ends a run.
 pub(crate) fn passive_meter(spec: &RunSpec, scripts: &Scripts) -> GoalMeter {
     let goals = spec.goals.iter().cloned().zip(scripts_of_goals(spec, scripts));
-    GoalMeter::new(goals).of_rate(spec.rate_tps)
+    GoalMeter::new(goals).of_rate(spec.mean_rate_tps())
 }
 
-/// The meter of the run's goals.
-pub(crate) fn meter(spec: &RunSpec, scripts: &Scripts) -> GoalMeter {
-    let meter = passive_meter(spec, scripts);
+/// The meters of the run's goals, with stages one for each.
+pub(crate) fn meters(spec: &RunSpec, scripts: &Scripts) -> GoalMeters {
+    GoalMeters::new(&spec.stages, |stage| {
+        let (start_s, length) = match (stage, spec.limit) {
+            (Some((start, stage)), _) => (start.as_secs_f64(), Some(stage.duration)),
+            (None, Limit::Duration(duration)) => (0.0, Some(duration)),
+            (None, Limit::TransactionsPerClient(_)) => (0.0, None),
+        };
+        let rate_tps = match (spec.rate_curve(), length) {
+            (Some(curve), Some(length)) => {
+                let end_s = start_s + length.as_secs_f64();
+                let arrivals = Intensity::new(&curve, GapLaw::Poisson, 0.0).between(start_s, end_s);
+                Some(arrivals / length.as_secs_f64())
+            }
+            _ => spec.mean_rate_tps(),
+        };
+        meter(spec, rate_tps, length, passive_meter(spec, scripts).of_rate(rate_tps))
+    })
+}
+
+/// A meter that ends the run once a goal is missed, if that is wanted.
+fn meter(spec: &RunSpec, rate_tps: Option<f64>, length: Option<Duration>, meter: GoalMeter) -> GoalMeter {
     if !spec.stop_on_miss {
         return meter;
     }
-    match (spec.limit, spec.rate_tps) {
-        (Limit::TransactionsPerClient(each), _) => {
+    // Of other gaps, the number of arrivals has another variance.
+    match (spec.limit, length, rate_tps.filter(|_| spec.arrivals.is_poisson())) {
+        (Limit::TransactionsPerClient(each), _, _) => {
             meter.stopping().of_transactions(each.saturating_mul(u64::from(spec.clients)))
         }
-        (Limit::Duration(duration), Some(rate_tps)) => {
-            meter.stopping().of_arrivals(rate_tps, duration.as_secs_f64())
+        (Limit::Duration(_), Some(length), Some(rate_tps)) => {
+            meter.stopping().of_arrivals(rate_tps, length.as_secs_f64())
         }
-        (Limit::Duration(_), None) => meter.stopping(),
+        (Limit::Duration(_), _, _) => meter.stopping(),
     }
 }

@@ -1,7 +1,9 @@
 //! The checks of a run that need no server, as one list that `Runner::new` evaluates. Plans of experiments evaluate the
 //! same list with the facts that they have. `rules` is the table of options that exclude or require others.
 
+pub(crate) mod goal_meters;
 pub(crate) mod goals;
+pub(crate) mod load_changes;
 pub(crate) mod pooling;
 pub mod rules;
 
@@ -45,12 +47,13 @@ pub struct RunPlace<'a> {
 type RunCheck = fn(&RunToCheck<'_>) -> Result<(), RunError>;
 
 /// All checks, in the order in which they report.
-const CHECKS: [RunCheck; 10] = [
+const CHECKS: [RunCheck; 11] = [
     target_names,
     variables,
     variable_values,
     goals::check,
     action_times,
+    load_changes::check,
     verify_timeout,
     rules,
     turns,

@@ -52,8 +52,10 @@ pub struct Setting {
 }
 
 /// All rules.
-pub const RULES: [Rule; 8] = [
+pub const RULES: [Rule; 10] = [
     words(any("duration"), Excludes, &[any("transactions")], "both end the trial"),
+    words(any("stages"), Excludes, &[any("duration")], "the stages have the duration"),
+    words(any("stages"), Excludes, &[any("transactions")], "the stages have a duration"),
     words(any("vacuum_all"), Excludes, &[any("no_vacuum")], "both say which tables are vacuumed"),
     words(any("reconnect_policy"), Requires, &[any("on_disconnect")], "otherwise clients are aborted"),
     values(any("until"), Requires, &[any("duration")], "only a measurement with a duration can end early"),
@@ -88,7 +90,8 @@ pub enum Situation {
 }
 
 /// The options that a situation excludes: options, the situation, and the reason.
-pub const IMPOSSIBLE: [(&[&str], Situation, &str); 5] = [
+pub const IMPOSSIBLE: [(&[&str], Situation, &str); 6] = [
+    (&["stages"], Situation::InTurns, "each turn is too short for stages"),
     (&["action"], Situation::InTurns, "each turn is too short for actions"),
     (&["verify"], Situation::InTurns, "the verification would need the server after each turn"),
     (&WATCH, Situation::InTurns, "a pause would delay the turn of one side and not of the other"),

@@ -65,7 +65,10 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         until: spec.until,
         goals: spec.goals.clone(),
         stop_on_miss: spec.stop_on_miss,
-        rate_tps: spec.rate_tps,
+        rate_tps: spec.mean_rate_tps(),
+        curve: spec.curve.clone(),
+        arrivals: spec.arrivals,
+        stages: spec.stages.clone(),
         latency_limit_us: spec.latency_limit.map(|limit| limit.as_secs_f64() * MICROS_PER_SECOND),
         max_tries: spec.max_tries.map(NonZeroU32::get),
         reconnect: spec.reconnect,
@@ -121,7 +124,10 @@ impl From<&results::Plan> for RunSpec {
             until: plan.until,
             goals: plan.goals.clone(),
             stop_on_miss: plan.stop_on_miss,
-            rate_tps: plan.rate_tps,
+            rate_tps: plan.rate_tps.filter(|_| plan.rate_curve().is_none()),
+            curve: plan.curve.clone(),
+            arrivals: plan.arrivals,
+            stages: plan.stages.clone(),
             latency_limit: plan
                 .latency_limit_us
                 .and_then(|limit| Duration::try_from_secs_f64(limit / MICROS_PER_SECOND).ok()),

@@ -6,6 +6,7 @@ pub(crate) mod action;
 pub(crate) mod circumstances;
 pub(crate) mod command_line;
 pub(crate) mod copy_files;
+pub(crate) mod curve_file;
 pub mod options;
 pub(crate) mod pooler;
 pub(crate) mod request;
@@ -26,6 +27,7 @@ use results::{Fault, ObserveLevel};
 use serde::{Deserialize, Serialize};
 use stats::goals::Goal;
 use stats::load::seconds;
+use stats::rate::{GapLaw, LoadStage, RateCurve, StageLoad};
 use stats::{OnDisconnect, ReconnectPolicy, Scale};
 use workload::WorkloadName;
 
@@ -74,8 +76,15 @@ pub struct RunSpec {
     pub goals: Vec<Goal>,
     /// The run ends once a goal cannot be met any more.
     pub stop_on_miss: bool,
-    /// Open loop: arrivals per second; `None`: each client starts a transaction when its previous one has ended.
+    /// Open loop: arrivals per second; `None`: each client starts a transaction when its previous one has ended, unless
+    /// `curve` or `stages` have a rate.
     pub rate_tps: Option<f64>,
+    /// Open loop with a rate that changes.
+    pub curve: Option<RateCurve>,
+    /// Gaps between arrivals.
+    pub arrivals: GapLaw,
+    /// Stages with loads and figures of their own; they fill the measured time. Empty: one stage.
+    pub stages: Vec<LoadStage>,
     /// Successful transactions that take longer are late; with a rate, a transaction is skipped if its start is
     /// delayed by more than this.
     #[serde(with = "seconds::optional", rename = "latency_limit_s")]
@@ -148,6 +157,9 @@ impl Default for RunSpec {
             goals: Vec::new(),
             stop_on_miss: false,
             rate_tps: None,
+            curve: None,
+            arrivals: GapLaw::Poisson,
+            stages: Vec::new(),
             latency_limit: None,
             max_tries: Some(NonZeroU32::MIN),
             reconnect: false,
@@ -175,6 +187,38 @@ impl Default for RunSpec {
 }
 
 impl RunSpec {
+    /// The rate that changes; `None` if it is constant, or in a closed loop.
+    pub fn rate_curve(&self) -> Option<RateCurve> {
+        self.curve.clone().or_else(|| LoadStage::rate_curve(&self.stages))
+    }
+
+    /// Whether a rate fixes the starts of transactions.
+    pub fn has_rate(&self) -> bool {
+        self.rate_tps.is_some() || self.rate_curve().is_some()
+    }
+
+    /// The mean rate of the measured time; `None` in a closed loop.
+    pub fn mean_rate_tps(&self) -> Option<f64> {
+        let of_curve = |curve: RateCurve| match self.limit {
+            Limit::Duration(time) => curve.mean_tps(time.as_secs_f64()),
+            Limit::TransactionsPerClient(_) => curve.rate_at(0.0),
+        };
+        self.rate_curve().map(of_curve).or(self.rate_tps)
+    }
+
+    /// Whether the stages set the number of clients.
+    pub fn has_client_stages(&self) -> bool {
+        self.stages.iter().any(|stage| matches!(stage.load, Some(StageLoad::Clients { .. })))
+    }
+
+    /// Whether the load is not the same over the measured time.
+    pub fn is_changing(&self) -> bool {
+        let differs = |pair: &[LoadStage]| pair[0].weights != pair[1].weights;
+        self.curve.is_some()
+            || self.stages.iter().any(|stage| stage.load.is_some())
+            || self.stages.windows(2).any(differs)
+    }
+
     /// The number of load generators, of `present` processes that a process manager started.
     ///
     /// # Errors

@@ -13,13 +13,14 @@ use std::path::Path;
 use engine::{EventLoopChoice, Grace, Limit, Protocol, ResultFormat};
 use results::ObserveLevel;
 use stats::OnDisconnect;
+use stats::rate::LoadStage;
 use workload::WorkloadName;
 
 use repeated::{actions, builtins, definitions, files, goals, set_actions, set_goals, set_targets, targets};
 pub use repeated::{definition, parameters, table_rows};
 pub use value::{
-    Kind, PER_CORE, PER_CORE_MAX, Value, bandwidth, delay, duration, expected_unit, percent, seconds,
-    weighted, whole_seconds, with_unit, word_of, words,
+    Kind, PER_CORE, PER_CORE_MAX, Value, bandwidth, delay, duration, expected_unit, percent, rate_or_curve,
+    seconds, weighted, whole_seconds, with_unit, word_of, words,
 };
 
 use crate::error::RunError;
@@ -372,9 +373,41 @@ pub const OPTIONS: &[RunOption] = &[
         ..of_load(
             "rate",
             Kind::Rate,
-            "Target rate in transactions per second over all clients; arrivals do not wait for the server (open loop)",
+            "Target rate in transactions per second over all clients: a number, or a curve such as ramp(100, 2000, 5min), \
+             steps(100, 200, 400; 1min), sine(500, 300, 1min) or file:curve.csv; arrivals do not wait for the server (open loop)",
         )
-        .sets(|spec| spec.rate_tps.into(), |spec, value| put(&mut spec.rate_tps, value.optional()))
+        .sets(rate, set_rate)
+    },
+    RunOption {
+        is_key: true,
+        flag: long("arrivals", "LAW"),
+        ..of_load(
+            "arrivals",
+            Kind::Text,
+            "Gaps between the arrivals of a rate: poisson, fixed, gamma(SHAPE) (bursts below 1), or onoff(ON, OFF) (times with and \
+             without arrivals, such as onoff(200ms, 800ms))",
+        )
+        .sets(
+            |spec| Value::Text(spec.arrivals.to_string()),
+            |spec, value| put(&mut spec.arrivals, String::try_from(value).and_then(|text| text.parse())),
+        )
+    },
+    RunOption {
+        in_file: Some(
+            "Stages of a trial with figures of their own, as text such as \"1min@500, 2min@500..2000\" (rates) or \
+             \"1min@8c, 2min@8..64c\" (clients), or as tables with `duration`, `rate` or `clients`, and `weights` of scripts; [[stage]] \
+             adds one for all trials",
+        ),
+        is_key: true,
+        flag: long("stages", "STAGES"),
+        unset: Some("none"),
+        ..of_load(
+            "stages",
+            Kind::Stages,
+            "Stages with figures and verdicts of their own, instead of -T: rates such as '1min@500, 2min@500..2000, 1min@500', or \
+             clients such as '1min@8c, 2min@8..64c'",
+        )
+        .sets(|spec| repeated(&spec.stages, Value::Stages), set_stages)
     },
     RunOption {
         in_file: Some("Transactions that take longer count as late; with a rate, a transaction is skipped if its start is delayed by more than this"),
@@ -746,6 +779,32 @@ const fn with_env(long: &'static str, value_name: &'static str, env: &'static st
 
 fn unset(_: &RunSpec) -> Value {
     Value::Unset
+}
+
+fn rate(spec: &RunSpec) -> Value {
+    spec.curve.clone().map_or_else(|| spec.rate_tps.into(), Value::Curve)
+}
+
+fn set_rate(spec: &mut RunSpec, value: Value) -> Result<(), String> {
+    (spec.rate_tps, spec.curve) = match value {
+        Value::Curve(curve) => (None, Some(curve)),
+        value => (value.optional()?, None),
+    };
+    Ok(())
+}
+
+/// Stages set the length of the run, and at least as many clients as they need.
+fn set_stages(spec: &mut RunSpec, value: Value) -> Result<(), String> {
+    spec.stages = match value {
+        Value::Unset => Vec::new(),
+        Value::Stages(stages) => stages,
+        other => return Err(format!("{other:?} are no stages")),
+    };
+    if !spec.stages.is_empty() {
+        spec.limit = Limit::Duration(LoadStage::total(&spec.stages));
+    }
+    spec.clients = spec.clients.max(LoadStage::clients_max(&spec.stages).unwrap_or(1));
+    Ok(())
 }
 
 fn repeated<T: Clone>(values: &[T], value: fn(Vec<T>) -> Value) -> Value {

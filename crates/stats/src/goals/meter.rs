@@ -292,6 +292,7 @@ impl GoalMeter {
         let in_record = |value: Option<f64>| value.map(|value| recorded(goal.figure, value));
         GoalResult {
             goal: goal.clone(),
+            stage: None,
             verdict,
             value: in_record(estimate.and_then(|estimate| estimate.value)),
             low: in_record(estimate.and_then(|estimate| estimate.low)),

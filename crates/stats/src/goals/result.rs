@@ -11,6 +11,9 @@ use super::goal::{Goal, GoalFigure};
 pub struct GoalResult {
     /// The goal, such as `p99 < 20ms`.
     pub goal: Goal,
+    /// The stage of the load that it is about, from 0; absent if it is about the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<u32>,
     /// Whether it was met.
     pub verdict: GoalVerdict,
     /// The figure: microseconds, a share, or transactions per second. `null` if no transaction was scheduled, or if

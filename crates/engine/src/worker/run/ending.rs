@@ -51,6 +51,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     pub(super) fn end_client(&mut self, slot: usize, now: Timestamp) {
         self.sessions.slots[slot].active = false;
         self.sessions.slots[slot].is_held = false;
+        self.sessions.slots[slot].is_resting = false;
         self.active -= 1;
         self.finished = self.finished.max(now);
     }
@@ -78,10 +79,12 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             self.measurement.end_at(end);
         }
         for slot in 0..self.sessions.slots.len() {
-            let ClientSlot { next, timer, connecting_since, active, .. } = &mut self.sessions.slots[slot];
+            let ClientSlot { next, timer, connecting_since, active, is_resting, .. } =
+                &mut self.sessions.slots[slot];
             let later = next.as_ref().is_some_and(|next| timeline.is_over(next.arrival.scheduled));
+            let later = later || *is_resting && timer.is_some_and(|timer| timeline.is_over(timer));
             if *active && later && connecting_since.is_none() {
-                (*next, *timer) = (None, None);
+                (*next, *timer, *is_resting) = (None, None, false);
                 self.end_client(slot, now);
             }
         }

@@ -4,6 +4,7 @@
 mod aborts;
 mod arrivals;
 mod capturing;
+mod changing;
 mod closed_loop;
 mod command_statistics;
 mod conditionals;

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use pgmeter_engine::{
     AbortCause, ClientEvent, Compatibility, End, EndDecisions, EndedTransaction, EngineError, Inbox, Limit,
-    Outcome, Part, Peers, Plan, Progress, RankMessage, SharedEnd, StopRequest, Tracer, WorkerIntro,
-    no_tracer, run_on, run_rank_on, run_with_peers_on,
+    LoadChanges, MixChange, Outcome, Part, Peers, Plan, Progress, RankMessage, SharedEnd, StopRequest,
+    Tracer, WorkerIntro, no_tracer, run_on, run_rank_on, run_with_peers_on,
 };
+use stats::rate::{GapLaw, RateCurve};
 use stats::{EncodedInterval, Gaps, Interval, Summary, Timestamp};
 use testkit::fake::{Down, FakeServer, FaultEffect, FaultTrigger, Refusal, Stall};
 
@@ -171,6 +172,33 @@ fn arrival_k_runs_on_rank_k_mod_n_as_on_a_process_alone() {
         let expected = ran.iter().skip(number).step_by(RANKS).map(|(_, ran)| ran.clone());
         assert_eq!(of_rank, expected.collect::<Vec<_>>(), "rank {number}");
         assert!(part.ran.iter().all(|(client, _)| client % RANKS == number));
+    }
+}
+
+#[test]
+fn a_load_that_changes_is_the_same_on_four_ranks_as_on_a_process_alone() {
+    let laws = [GapLaw::Poisson, GapLaw::Gamma(0.5), GapLaw::Fixed, GapLaw::OnOff { on_s: 0.1, off_s: 0.2 }];
+    for law in laws {
+        let rate = Some(RateCurve::Ramp { from_tps: 100.0, to_tps: 900.0, over_s: 3.0 });
+        let mix = |from, weights: [u32; 3]| MixChange { from: seconds(from), weights: weights.to_vec() };
+        let mixes = || vec![mix(0, [3, 1, 0]), mix(1, [0, 1, 2])];
+        let make = || {
+            let changes = LoadChanges { rate: rate.clone(), law, mixes: mixes(), ..LoadChanges::default() };
+            let limit = Limit::Duration(seconds(3));
+            Plan { clients: 9, warmup: ms(500), limit, changes, ..self::mix(&DRAWING) }
+        };
+        let server = FakeServer::default();
+        let (one, mut ran) = alone(&make(), &server);
+        let (all, parts) = distributed(&make, &server);
+        assert_eq!(all.summary.total.counts, one.summary.total.counts);
+        ran.sort_by(|(_, one), (_, other)| one.cmp(other));
+        assert!(ran.len() > 1000, "{law}: {}", ran.len());
+        for (number, part) in parts.iter().enumerate() {
+            let mut of_rank: Vec<_> = part.ran.iter().map(|(_, ran)| ran.clone()).collect();
+            of_rank.sort();
+            let expected = ran.iter().skip(number).step_by(RANKS).map(|(_, ran)| ran.clone());
+            assert_eq!(of_rank, expected.collect::<Vec<_>>(), "{law}, rank {number}");
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 use results::StandbyLag;
 use stats::Distribution;
 use stats::goals::{Goal, GoalFigure, LatencyKind};
+use stats::rate::{Intensity, LoadStage, RateCurve, clients_at};
 
 use super::events::Events;
 use super::lag::lag_charts;
@@ -50,6 +51,10 @@ struct Source<'a> {
     standbys: &'a [StandbyLag],
     events: Events<'a>,
     latency_limit_us: Option<f64>,
+    /// Of a rate that changes.
+    scheduled: Option<Intensity>,
+    /// With numbers of clients.
+    stages: &'a [LoadStage],
     goals: &'a [Goal],
     /// Of the server's host, if its counters are in the record.
     processors: Option<u32>,
@@ -78,6 +83,8 @@ impl RunCharts {
                     outages: record.summary.outages.as_ref(),
                 },
                 latency_limit_us: record.plan.latency_limit_us,
+                scheduled: scheduled(&record.plan),
+                stages: if record.plan.has_client_stages() { &record.plan.stages } else { &[] },
                 goals: &record.plan.goals,
                 processors: record.environment.host.cpu_count.filter(|processors| *processors > 0),
             }
@@ -89,6 +96,16 @@ impl RunCharts {
             damaged_histograms: sources.iter().map(|source| source.timeline.damaged).collect(),
         }
     }
+}
+
+/// The rate over time, if it changes.
+fn scheduled(plan: &results::Plan) -> Option<Intensity> {
+    let curve = match (plan.rate_curve(), plan.rate_tps) {
+        (Some(curve), _) => curve,
+        (None, Some(rate_tps)) if !plan.arrivals.is_poisson() => RateCurve::constant(rate_tps),
+        (None, _) => return None,
+    };
+    Some(Intensity::new(&curve, plan.arrivals, 0.0))
 }
 
 fn over_time(sources: &[Source<'_>]) -> Vec<Block> {
@@ -109,6 +126,7 @@ fn over_time(sources: &[Source<'_>]) -> Vec<Block> {
     let mut page = Pages { blocks: Vec::new(), low: Vec::new(), sentences: Vec::new() };
     page.sentences.extend(sources.iter().flat_map(Source::sentences));
     page.across(throughput(sources, &time));
+    page.abreast(sources.iter().filter_map(|source| source.clients_chart(&time)).collect());
     response_times(sources, &time).into_iter().for_each(|chart| page.across(chart));
     page.abreast(heat_charts(sources, &time));
     page.abreast(waits_charts(sources, &time));
@@ -294,6 +312,7 @@ fn throughput(sources: &[Source<'_>], time: &Axis) -> Chart {
         };
         lost("failed", Colour::Bad, |point| point.failed_tps);
         lost("skipped, when it was due", Colour::Run(1), |point| point.skipped_tps);
+        series.extend(source.scheduled_series());
     }
     let y = Axis { suffix: "\u{a0}tps", ..Axis::new("", Quantity::PerSecond) };
     let y = y.with_thresholds(throughput_goals(sources));
@@ -472,6 +491,32 @@ impl Source<'_> {
             "backends, on average, stacked",
             Plot::Lines { x: time.clone(), y, series, is_stacked: true, bands },
         )
+    }
+
+    /// What was scheduled, beside what succeeded.
+    fn scheduled_series(&self) -> Option<Series> {
+        let scheduled = self.scheduled.as_ref()?;
+        let point = |point: &TimelinePoint| {
+            let seconds = point.end_s - point.start_s;
+            Point::new(point.time_s(), scheduled.between(point.start_s, point.end_s) / seconds)
+        };
+        let points = self.timeline.points.iter().map(point).collect();
+        Some(Series { is_dashed: true, ..Series::new("scheduled", Colour::Quiet, points) })
+    }
+
+    /// The number of clients over time, if stages change it.
+    fn clients_chart(&self, time: &Axis) -> Option<Chart> {
+        if self.stages.is_empty() {
+            return None;
+        }
+        let clients = |point: &TimelinePoint| clients_at(self.stages, point.time_s()).unwrap_or(f64::NAN);
+        let point = |point: &TimelinePoint| Point::new(point.time_s(), clients(point));
+        let points = self.timeline.points.iter().map(point).collect();
+        let series = vec![Series::new("", self.colour, points)];
+        let y = Axis::new("", Quantity::Number);
+        let plot = Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands: Vec::new() };
+        let chart = Chart::new(self.title("Clients"), "clients that had work, as scheduled", plot);
+        Some(Chart { is_low: true, ..chart })
     }
 
     /// Of the server's host, and of it the load's backends: as shares of all processors, or as CPUs if their number or

@@ -195,6 +195,7 @@ fn rates() -> StoredExperiment {
         let summary = run.summary.as_mut().expect("a summary");
         summary.tps = rate.parse().expect("a number");
         summary.goals = vec![results::GoalResult {
+            stage: None,
             goal: "p99 < 5ms".parse().expect("it is a goal"),
             verdict: if is_met { results::GoalVerdict::Met } else { results::GoalVerdict::Missed },
             value: Some(if is_met { 2_000.0 } else { 9_000.0 }),

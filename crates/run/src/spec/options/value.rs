@@ -1,11 +1,14 @@
-//! Values of options: parsing of command-line words and of values in experiment files. Pure. The options themselves
-//! are in `options`.
+//! Values of options: parsing of command-line words and of values in experiment files. Pure, except that a rate on a
+//! command line may be in a file. The options themselves are in `options`.
 
+use std::path::Path;
 use std::time::Duration;
 
 use stats::Scale;
 use stats::goals::Goal;
+use stats::rate::{LoadStage, RateCurve, RateNotation};
 
+use crate::spec::curve_file::read_curve;
 use crate::spec::{ActionSpec, ScriptSpec};
 
 /// Type of an option's value.
@@ -34,8 +37,10 @@ pub enum Kind {
     Milliseconds,
     /// A share above 0 and below 1, as a percentage.
     Percent,
-    /// A number above zero.
+    /// A number above zero, or a curve: a rate that changes.
     Rate,
+    /// Stages of a load.
+    Stages,
     /// A scale of tables: a number above zero, at most [`Scale::MAX`].
     Scale,
     /// A switch; `true` or `false` in files.
@@ -75,6 +80,10 @@ pub enum Value {
     Goals(Vec<Goal>),
     /// Actions.
     Actions(Vec<ActionSpec>),
+    /// A rate that changes.
+    Curve(RateCurve),
+    /// Stages of a load.
+    Stages(Vec<LoadStage>),
 }
 
 /// Longer than any real wait, short enough that sums of times do not overflow.
@@ -118,7 +127,8 @@ impl Kind {
             }
             Kind::Milliseconds => milliseconds(word).map(Value::Time),
             Kind::Percent => percent(word).map(Value::Number),
-            Kind::Rate => positive_number(word).map(Value::Number),
+            Kind::Rate => rate_or_curve(word, |name| read_curve(name, Path::new(name))),
+            Kind::Stages => LoadStage::list(word).map(Value::Stages),
             Kind::Scale => word.parse().map(|scale: Scale| Value::Number(scale.units())),
             Kind::Flag => match word {
                 "true" | "on" => Ok(Value::Truth(true)),
@@ -148,6 +158,7 @@ impl Kind {
             Kind::Choice(_) | Kind::Text | Kind::Percent => {
                 self.word(text).map_err(|_| self.expected_in_file())
             }
+            Kind::Stages => self.word(text),
             Kind::Count { .. }
             | Kind::CountOrPerCore { .. }
             | Kind::Rate
@@ -168,7 +179,8 @@ impl Kind {
             Kind::Percent => {
                 "a percentage above 0% and below 100% in quotation marks, such as \"1%\"".to_owned()
             }
-            Kind::Rate => "a number above 0".to_owned(),
+            Kind::Rate => "a number above 0, or a curve such as \"ramp(100, 2000, 5min)\"".to_owned(),
+            Kind::Stages => "stages such as \"1min@500, 2min@500..2000\"".to_owned(),
             Kind::Scale => format!("a number above 0, at most {}", Scale::MAX),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(words) => {
@@ -199,6 +211,8 @@ impl Value {
             Value::Truth(truth) => truth.to_string(),
             Value::Choice(word) => (*word).to_owned(),
             Value::Text(text) => text.clone(),
+            Value::Curve(curve) => curve.to_string(),
+            Value::Stages(stages) => stages.iter().map(LoadStage::to_string).collect::<Vec<_>>().join(", "),
             Value::Unset | Value::Pairs(_) | Value::Scripts(_) | Value::Goals(_) | Value::Actions(_) => {
                 String::new()
             }
@@ -326,6 +340,21 @@ pub const fn words<const N: usize, T: Copy>(choices: &[(&'static str, T); N]) ->
 pub fn word_of<T: PartialEq>(choices: &[(&'static str, T)], meaning: &T) -> Value {
     let found = choices.iter().find(|(_, known)| known == meaning);
     found.map_or(Value::Unset, |(word, _)| Value::Choice(word))
+}
+
+/// Parses a rate: a number or a curve. `file` reads the curve of a file that it names.
+///
+/// # Errors
+/// A sentence with the correct form.
+pub fn rate_or_curve(
+    text: &str,
+    file: impl FnOnce(&str) -> Result<RateCurve, String>,
+) -> Result<Value, String> {
+    Ok(match text.parse()? {
+        RateNotation::Constant(rate) => Value::Number(rate),
+        RateNotation::Curve(curve) => Value::Curve(curve),
+        RateNotation::File(name) => Value::Curve(file(&name)?),
+    })
 }
 
 /// Parses a time such as `60s`, `20min` or `2h`; zero is allowed. A number without a unit is rejected, because `90`
@@ -463,13 +492,6 @@ pub fn percent(text: &str) -> Result<f64, String> {
     match number {
         Some(number) if number > 0.0 && number < 100.0 => Ok(number / 100.0),
         _ => Err("expected a percentage above 0% and below 100%, such as 1%".to_owned()),
-    }
-}
-
-fn positive_number(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("expected a positive number".to_owned()),
     }
 }
 
