@@ -216,10 +216,11 @@ impl SearchRun {
             if !is_broken || measured.late != Some(LateGenerator::Machine) {
                 return Ok(measured);
             }
-            self.repeated_s += loads.passed_s() - began_s;
-            if self.repeated_s > REPEATED_SHARE * self.options.budget_s {
+            let repeated_s = self.repeated_s + loads.passed_s() - began_s;
+            if repeated_s > REPEATED_SHARE * self.options.budget_s {
                 return Ok(measured);
             }
+            self.repeated_s = repeated_s;
             self.repeated += 1;
         }
         self.load(rate_tps, seconds, text, loads, listener)
