@@ -76,7 +76,7 @@ fn what_is_scheduled_follows_each_curve_and_law_and_is_achieved() {
                 );
                 assert_eq!(ran.counts().succeeded, ran.counts().scheduled, "{text}, {law}");
                 for (second, (scheduled, achieved)) in scheduled.iter().zip(achieved).enumerate() {
-                    assert!((scheduled - achieved).abs() <= 3.0, "{text}, {law}: second {second}");
+                    assert!((scheduled - achieved).abs() <= 12.0, "{text}, {law}: second {second}");
                 }
             }
         }
@@ -124,7 +124,7 @@ fn a_server_that_is_too_slow_delays_what_is_scheduled_and_does_not_reduce_it() {
     assert_eq!(ran.counts().scheduled, 11_000);
     let (_, achieved) = by_second(&plan, &ran);
     assert!(achieved[2] < 260.0 && (380.0..=401.0).contains(&achieved[15]), "{achieved:?}");
-    assert!(ran.summary().total.response.max_ns().expect("some") > 5_000_000_000);
+    assert!(ran.summary().total.response.max_ns().expect("some") > 3_000_000_000);
 }
 
 #[test]
