@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ::lab::{host_of_session, managed_site};
 use clap::Args;
 use connect::Overrides;
-use output::LogOptions;
+use output::{LogOptions, ProgressStyle};
 use report::Subject;
 use run::options::whole_seconds;
 use run::{RunRequest, RunSpec, Runner, Surface};
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::options::{RunCommand, RunOptions};
 use crate::output::{Output, OutputArguments};
 use crate::password::connect_asking;
-use crate::progress::{ProgressStyle, serve_metrics};
+use crate::progress::{self, serve_metrics};
 use crate::run_output::{self, OutputOptions};
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
@@ -120,7 +120,7 @@ fn measure(
         terminal.say(format_args!("metrics at http://{}/metrics while the run goes on", server.address()));
     }
     let options = OutputOptions {
-        progress: ProgressStyle::choose(arguments.progress, terminal),
+        progress: progress::style(arguments.progress, terminal),
         metrics,
         logs: arguments.log.then(|| LogOptions {
             prefix: arguments.log_prefix.clone().into_os_string(),

@@ -36,8 +36,6 @@ pub(crate) enum Failure {
     /// The run was measured, but its results are incomplete, or everything failed.
     #[error("{0}")]
     Aborted(String),
-    #[error("{0}")]
-    Interrupted(&'static str),
 }
 
 impl Failure {
@@ -52,17 +50,12 @@ impl Failure {
             | Self::Results(_)
             | Self::System { .. }
             | Self::LogFile { .. }
-            | Self::Picture(_)
-            | Self::Interrupted(_) => ExitStatus::NotStarted,
+            | Self::Picture(_) => ExitStatus::NotStarted,
         }
     }
 
     pub(crate) fn is_interruption(&self) -> bool {
-        match self {
-            Self::Interrupted(_) => true,
-            Self::Run(error) => error.is_interruption(),
-            _ => false,
-        }
+        matches!(self, Self::Run(error) if error.is_interruption())
     }
 }
 

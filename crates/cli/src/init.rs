@@ -3,8 +3,8 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::time::Duration;
 
+use ::lab::{LoadProgress, LoadText};
 use clap::Args;
 use run::Consent;
 use stats::Scale;
@@ -15,9 +15,6 @@ use crate::failure::Failure;
 use crate::password::connect_asking;
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
-
-/// Interval of progress lines if stderr is not a terminal; a short load prints none.
-const LINES_APART: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
@@ -110,7 +107,7 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     workload.check_options(&options)?;
     let mut target = arguments.connection.target()?;
     let mut session = connect_asking(&mut target, signals)?;
-    let mut view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
+    let mut view = LoadView::new(terminal, arguments.quiet);
     let told = &mut |progress: InitProgress<'_>| view.show(progress);
     if arguments.dry_run {
         terminal.print(&run::dry_run(&*workload, &mut session, &options, signals, told)?);
@@ -167,55 +164,29 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
 /// Progress of loading: bars on a terminal, otherwise a line at intervals.
 pub(crate) struct LoadView<'a> {
     terminal: &'a Terminal,
-    /// Whether only lost connections are shown.
-    is_quiet: bool,
+    progress: LoadProgress,
     bar: Option<Bar>,
-    /// Time of the next line if stderr is not a terminal, counted from the table's first row.
-    due: Duration,
 }
 
 impl<'a> LoadView<'a> {
-    pub(crate) fn new(terminal: &'a Terminal) -> Self {
-        Self { terminal, is_quiet: false, bar: None, due: LINES_APART }
+    pub(crate) fn new(terminal: &'a Terminal, is_quiet: bool) -> Self {
+        Self { terminal, progress: LoadProgress::new(terminal.is_interactive(), is_quiet), bar: None }
     }
 
     pub(crate) fn show(&mut self, progress: InitProgress<'_>) {
-        match progress {
-            InitProgress::Lost { doing, reason } => {
-                self.bar = None;
-                self.terminal.warn(workload::reconnecting(doing, reason));
-            }
-            InitProgress::Dropping(sentence) => self.terminal.say(sentence),
-            InitProgress::Found(sentence) => self.terminal.warn(sentence),
-            _ if self.is_quiet => {}
-            InitProgress::Forecast(sentence) => self.terminal.say(sentence),
-            InitProgress::Started { doing } => {
-                self.bar = None;
-                // After a long load the other steps may take long too.
-                if self.due > LINES_APART && !self.terminal.is_interactive() {
-                    self.terminal.say(format_args!("{doing} …"));
+        for text in self.progress.after(progress) {
+            match text {
+                LoadText::Warning(text) => self.terminal.warn(text),
+                LoadText::Message(text) => self.terminal.say(text),
+                LoadText::Step(text) => self.bar = Some(self.terminal.waiting(text)),
+                LoadText::Rows(label, (done, total), left) => {
+                    let counting = self.bar.take().filter(Bar::counts);
+                    let rows = counting.unwrap_or_else(|| self.terminal.bar(total, Unit::Rows));
+                    rows.label(label);
+                    rows.reached(done, total, left);
+                    self.bar = Some(rows);
                 }
-                self.bar = Some(self.terminal.waiting(format!("{doing} …")));
-            }
-            InitProgress::Rows { table, done, total, bytes, elapsed } => {
-                self.rows(table, (done, total), bytes, elapsed);
-            }
-            InitProgress::Finished(_) => self.bar = None,
-            _ => {}
-        }
-    }
-
-    fn rows(&mut self, table: &str, (done, total): (u64, u64), bytes: u64, elapsed: Duration) {
-        if self.terminal.is_interactive() {
-            let counting = self.bar.take().filter(Bar::counts);
-            let rows = counting.unwrap_or_else(|| self.terminal.bar(total, Unit::Rows));
-            rows.label(format!("loading {table}, {}", workload::listing::size(bytes)));
-            rows.reached(done, total, workload::time_left(done, total, elapsed));
-            self.bar = Some(rows);
-        } else if elapsed >= self.due {
-            self.terminal.say(workload::rows_loaded(table, (done, total), bytes, elapsed));
-            while self.due <= elapsed {
-                self.due += LINES_APART;
+                LoadText::Ended => self.bar = None,
             }
         }
     }

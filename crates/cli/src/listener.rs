@@ -5,6 +5,7 @@ use std::cell::RefCell;
 
 use ::experiment::rough;
 use ::lab::{ComparisonProgress, Event, Listener, ProgressText, TrialRecord};
+use ::output::ProgressStyle;
 use report::{Subject, experiment};
 use results::Plan;
 use run::StorePlaces;
@@ -14,7 +15,7 @@ use crate::arguments::reported;
 use crate::failure::Failure;
 use crate::init::LoadView;
 use crate::output::Output;
-use crate::progress::{ProgressDisplay, ProgressStyle, serve_metrics};
+use crate::progress::{ProgressDisplay, serve_metrics};
 use crate::run_output;
 use crate::terminal::{Bar, Terminal, Unit};
 
@@ -61,7 +62,7 @@ impl<'a> TerminalListener<'a> {
             Event::Idle => state.bar = None,
             Event::Fetch(progress) => state.fetch(&progress, terminal),
             Event::Load(progress) => {
-                state.load.get_or_insert_with(|| LoadView::new(terminal)).show(progress);
+                state.load.get_or_insert_with(|| LoadView::new(terminal, false)).show(progress);
             }
             Event::Loaded(options, report) => {
                 state.load = None;
@@ -84,6 +85,7 @@ impl<'a> TerminalListener<'a> {
                 let line = match record {
                     TrialRecord::Load(record) => report::trial_line(record),
                     TrialRecord::Steps(record) => report::steps_line(record),
+                    TrialRecord::Search(record) => report::search_line(record),
                 };
                 match left.is_zero() {
                     true => terminal.say(format_args!("  {line}")),
@@ -97,6 +99,7 @@ impl<'a> TerminalListener<'a> {
                 }
                 self.report(subject, row);
             }
+            Event::Search(_) => {}
             Event::Comparison(run, event) => match state.comparison.after(run, event) {
                 Some(ProgressText::State(text)) if terminal.can_draw() => terminal.draw(&[text]),
                 Some(ProgressText::State(text) | ProgressText::Message(text)) => terminal.say(text),

@@ -30,7 +30,6 @@ mod search;
 mod self_test;
 mod server_command;
 mod signals;
-mod stderr_queue;
 mod terminal;
 mod tls;
 mod tracer;
@@ -145,7 +144,7 @@ fn main() -> ExitCode {
         terminal.complain(&failure);
         ExitStatus::Incomplete
     });
-    stderr_queue::flush();
+    ::output::message_queue::flush();
     let status = status.max(lost).code();
     machines.into_iter().for_each(|machines| machines.leave(status));
     ExitCode::from(status)

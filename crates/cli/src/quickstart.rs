@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::listener::listening;
 use crate::options::{RunCommand, RunOptions};
 use crate::output::Output;
-use crate::progress::ProgressStyle;
+use crate::progress;
 use crate::run_output::{self, OutputOptions};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
@@ -100,7 +100,7 @@ pub(crate) fn run(
     listening(terminal, places.clone(), Output::default(), |listener| {
         quickstart.run(&locations, listener, signals, &mut |runner| {
             let output = OutputOptions {
-                progress: ProgressStyle::choose(None, terminal),
+                progress: progress::style(None, terminal),
                 metrics: None,
                 logs: None,
                 verbose_errors: false,

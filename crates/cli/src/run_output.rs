@@ -3,22 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use engine::End;
-use output::{LogFault, LogOptions, MetricsServer, tracers};
-use results::{Annotation, GoalVerdict, Record};
+use output::{Conclusion, LogFault, LogOptions, MetricsServer, ProgressStyle, tracers};
+use results::{Annotation, Record};
 use run::{Circumstances, Event, Finished, Keeper, Kept, PreparationMessage, RunError, Runner, StorePlaces};
 
 use crate::failure::Failure;
 use crate::password;
-use crate::progress::{ProgressDisplay, ProgressStyle};
+use crate::progress::ProgressDisplay;
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
 use crate::tracer::{RunMessages, no_log};
-
-/// Maximum number of aborted clients that are listed.
-const REASONS_SHOWN_MAX: usize = 3;
-
-const EVERYTHING_FAILED: &str = "no transaction succeeded; the errors are in the report";
 
 /// Output options of a run.
 pub(crate) struct OutputOptions {
@@ -91,8 +85,7 @@ pub(crate) fn run(
     if options.prints_summary {
         report(&finished, options.commands, terminal);
     }
-    let kept = kept.map_err(|error| Failure::Aborted(error.to_string()));
-    let Kept { run, record: path } = kept?;
+    let Kept { run, record: path } = kept.map_err(|error| RunError::Aborted(error.to_string()))?;
     let place = format!("\n  run {run:<11} {}\n", path.display());
     match options.prints_summary {
         true => terminal.print(&place),
@@ -110,43 +103,10 @@ fn report(Finished { record, .. }: &Finished, commands: bool, terminal: &Termina
 
 /// An aborted or interrupted run is also reported and recorded, and then returned as an error.
 fn conclude(finished: Finished, log_fault: &LogFault, terminal: &Terminal) -> Result<(), Failure> {
-    let Finished { record, outcome, checked } = finished;
-    if record.summary.counts.scheduled == 0 {
-        terminal.warn("no transaction was scheduled in the measured time; increase the duration or the rate");
-    }
-    for aborted in outcome.aborted.iter().take(REASONS_SHOWN_MAX) {
-        terminal.complain(&run::with_pooler_remedy(aborted.to_string()));
-    }
-    if let Err(lost @ RunError::WorkLost { .. }) = checked {
-        return Err(lost.into());
-    }
-    match (outcome.end, outcome.aborted.len()) {
-        (End::Interrupted, _) => {
-            Err(Failure::Interrupted("interrupted; the results above cover the time before the interruption"))
-        }
-        (_, 0) if let Some(stop) = &record.summary.watch_stop => Err(RunError::from(stop).into()),
-        (End::CutOff(cut_off), 0) => Err(Failure::Aborted(cut_off.to_string())),
-        (_, 0) if record.everything_failed() => Err(Failure::Aborted(EVERYTHING_FAILED.to_owned())),
-        (_, 0) => match log_fault.get() {
-            None => checked.map_err(Failure::from).and_then(|()| judge_goals(&record)),
-            Some(reason) => Err(Failure::Aborted(format!(
-                "a log file could not be written ({reason}): the log is incomplete; the results above are complete"
-            ))),
-        },
-        (_, aborted) => Err(Failure::Aborted(format!(
-            "{aborted} of {} clients were aborted; the above results are incomplete",
-            record.plan.clients
-        ))),
-    }
-}
-
-/// A missed or undecided goal is an error of its own exit status.
-fn judge_goals(record: &Record) -> Result<(), Failure> {
-    match report::unmet_goals(&record.summary.goals) {
-        None | Some((GoalVerdict::Met, _)) => Ok(()),
-        Some((GoalVerdict::Missed, goals)) => Err(RunError::GoalMissed(goals).into()),
-        Some((GoalVerdict::Undecided, goals)) => Err(RunError::GoalUndecided(goals).into()),
-    }
+    let Conclusion { warning, aborted, result } = Conclusion::new(finished, log_fault);
+    warning.iter().for_each(|warning| terminal.warn(warning));
+    aborted.iter().for_each(|reason| terminal.complain(reason));
+    Ok(result?)
 }
 
 /// Prints the warnings before a run.

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use output::message_queue::{self, Measuring, Message};
 use report::TextStyle;
 use results::SafeText;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
 
 use crate::failure::Failure;
-use crate::stderr_queue::{self, Measuring, Message};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colour {
@@ -202,7 +202,7 @@ pub(crate) fn measure() -> Measuring {
 }
 
 fn show_or_queue(message: Message) {
-    if let Some(message) = stderr_queue::add(message) {
+    if let Some(message) = message_queue::add(message) {
         show(&message);
     }
 }
@@ -229,7 +229,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// The last line before an immediate exit; a progress bar may be on the line before.
 pub(crate) fn say_interrupted() {
     write_message("\npgmeter: error: interrupted\n");
-    stderr_queue::flush();
+    message_queue::flush();
 }
 
 /// Unit of a progress bar.

@@ -101,6 +101,19 @@ impl Configuration {
                 self.queries.is_some() && data.workload.is_none(),
                 "[queries] requires a workload, and workload is \"none\"",
             ),
+            (
+                self.search.is_some() && load.goals.is_empty(),
+                "[search] looks for the highest rate that keeps a promise: set goal in [load], such as \"p99 < 20ms\"",
+            ),
+            (self.search.is_some() && load.rate_tps.is_some(), "[search] finds the rate: remove rate"),
+            (
+                self.search.is_some() && !load.actions.is_empty(),
+                "[search] cannot be combined with actions: each load of a search must be alike",
+            ),
+            (
+                self.search.is_some() && self.pooler.mode.is_some(),
+                "[search] cannot be combined with [pooler]: its loads connect to the server itself",
+            ),
             (load.check && data.workload.is_none(), "check requires a workload, and workload is \"none\""),
             (
                 has_hosts && self.network != Network::default(),

@@ -22,6 +22,9 @@ use crate::steps::{Step, StepSql, StepWork};
 /// Position of messages about the whole file.
 pub(crate) const START: Place = Place { line: 1, column: 1 };
 
+/// The key of the number of clients.
+pub(crate) const CLIENTS: &str = "clients";
+
 /// Places of keys in the file, for errors. They do not make configurations different.
 #[derive(Clone, Debug, Default)]
 pub struct Places(BTreeMap<&'static str, Place>);
@@ -35,6 +38,11 @@ impl PartialEq for Places {
 impl Places {
     pub(crate) fn insert(&mut self, key: &'static str, place: Place) {
         self.0.insert(key, place);
+    }
+
+    /// Whether a key was written.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
     }
 
     /// That of a key, otherwise the beginning of the file.
@@ -78,6 +86,8 @@ pub struct Configuration {
     pub loaded_by_step: Option<WorkloadName>,
     /// The pass over the queries of the workload that is a trial; `None`: a trial of load or of steps.
     pub queries: Option<QuerySetSpec>,
+    /// The search that a trial is; `None`: the load has a rate, or none.
+    pub search: Option<SearchSpec>,
     /// Number of queries of the pass; determined when the workload is read.
     pub query_count: usize,
     /// Places in the file of the workload and of the keys of `[queries]`.
@@ -95,6 +105,23 @@ pub struct Configuration {
     pub applied: BTreeMap<String, String>,
     /// Values relative to the server's host, by key; in a plan's cell the field of the key contains the number.
     pub relative: BTreeMap<&'static str, Relative>,
+}
+
+/// A search for the highest rate that keeps the goals of the load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchSpec {
+    /// Time of a search.
+    pub budget: Duration,
+    /// Half of the interval, relative to the rate, at which it may end.
+    pub width: f64,
+    /// The highest rate to try.
+    pub max_rate_tps: Option<f64>,
+}
+
+impl Default for SearchSpec {
+    fn default() -> Self {
+        Self { budget: Duration::from_secs(180), width: 0.03, max_rate_tps: None }
+    }
 }
 
 /// A combination of levels.
@@ -147,6 +174,7 @@ impl Default for Configuration {
             metrics: None,
             steps: Vec::new(),
             queries: None,
+            search: None,
             query_count: 0,
             loaded_by_step: None,
             places: Places::default(),
@@ -174,6 +202,11 @@ impl Configuration {
     /// Whether an action promotes a standby, so that the clients need to know several servers.
     pub fn promotes(&self) -> bool {
         self.faults().any(|kind| kind.standby().is_some())
+    }
+
+    /// The number of clients, if the file or the command line has one.
+    pub fn given_clients(&self) -> Option<u32> {
+        self.places.has(CLIENTS).then_some(self.load.clients)
     }
 
     /// Whether a trial is a load, as opposed to timed steps or queries.

@@ -14,7 +14,7 @@ use run::options::percent;
 use stats::{PoolMode, SCREENED_MAX};
 
 use crate::ExperimentError;
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, SearchSpec};
 use crate::factors::{Factor, Level, add_level, check_combination, checked_combination, combination, label};
 use crate::fields::REPEATS_MAX;
 use crate::keys::{self, Section};
@@ -267,6 +267,13 @@ impl Reader<'_> {
             }
             base.queries = Some(QuerySetSpec::default());
         }
+        if let Some(entry) = top.entries.iter().find(|entry| entry.key == Section::Search.name()) {
+            if !base.is_load() {
+                let what = "[search] cannot be combined with steps or [queries]: a trial is one of them";
+                return Err(Complaint::at(entry.place, what));
+            }
+            base.search = Some(SearchSpec::default());
+        }
         if top.entries.iter().any(|entry| entry.key == Section::Pooler.name()) {
             // PgBouncer's own default.
             base.pooler.mode = Some(PoolMode::Session);
@@ -297,7 +304,7 @@ impl Reader<'_> {
         keys::set(base, &entry.key, &entry.node, self.folder)
     }
 
-    /// `[server]`, `[data]`, `[load]`, `[queries]`.
+    /// `[server]`, `[data]`, `[load]`, `[queries]`, `[search]`.
     fn section(&self, base: &mut Configuration, section: Section, mut table: Table) -> Result<(), Complaint> {
         keys::check_exclusive(keys::places(&table.entries))?;
         for entry in &mut table.entries {

@@ -59,6 +59,11 @@ pub(crate) const TOP: &[Field] = &[
     named_field("data", "data", "The data on the server"),
     named_field("load", "load", "The load on the server"),
     named_field("queries", "queries", "A pass over the queries of the workload, instead of a load"),
+    named_field(
+        "search",
+        "search",
+        "A search for the highest rate that keeps the goals of the load, instead of a load",
+    ),
     named_field("pooler", "pooler", "A connection pooler between the clients and an embedded server"),
     named_field(
         "factors",

@@ -141,6 +141,9 @@ fn asked_s(configuration: &Configuration) -> f64 {
         let pass = pass_estimate(spec, configuration.query_count, gigabytes, reports_late);
         return pass.as_secs_f64();
     }
+    if let Some(search) = configuration.search {
+        return search.budget.as_secs_f64();
+    }
     let length_s = match load.limit {
         Limit::Duration(time) => time.as_secs_f64(),
         Limit::TransactionsPerClient(_) => TRANSACTIONS_S,

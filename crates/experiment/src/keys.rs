@@ -4,6 +4,7 @@
 mod key;
 mod pooler;
 mod queries;
+mod search;
 mod standbys;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
 use run::rules::RULES;
 use workload::{PartitionMethod, WorkloadName};
 
-use crate::configuration::{Configuration, Origin, Restore};
+use crate::configuration::{CLIENTS, Configuration, Origin, Restore};
 use crate::fields::count;
 use crate::relative;
 use crate::settings;
@@ -58,11 +59,12 @@ const RESTORES: [(&str, Restore); 5] = [
 const BALANCES: [(&str, Option<bool>); 2] = [("disable", Some(false)), ("random", Some(true))];
 
 /// The keys of each section; keys of `[load]` that are options of every run are in `run::options`.
-pub(crate) const KEYS: [(Section, &[Key]); 5] = [
+pub(crate) const KEYS: [(Section, &[Key]); 6] = [
     (Section::Server, &SERVER),
     (Section::Data, &DATA),
     (Section::Load, &LOAD),
     (Section::Queries, &queries::KEYS),
+    (Section::Search, &search::KEYS),
     (Section::Pooler, &pooler::KEYS),
 ];
 
@@ -429,6 +431,9 @@ pub(crate) fn set(
         };
         values.insert(child.to_owned(), node.scalar()?);
         return Ok(());
+    }
+    if name == CLIENTS {
+        configuration.places.insert(CLIENTS, node.place);
     }
     configuration.relative.remove(name);
     if let Some((key, relative)) = relative::read(name, node)? {

@@ -42,7 +42,9 @@ mod workloads;
 
 pub use applied_settings::Settings;
 pub use comparable::Comparable;
-pub use configuration::{Cell, Configuration, DataSpec, Origin, Relative, Restore, ServerSpec, default_load};
+pub use configuration::{
+    Cell, Configuration, DataSpec, Origin, Relative, Restore, SearchSpec, ServerSpec, default_load,
+};
 pub use design::design;
 pub use error::ExperimentError;
 pub use experiment::{Combinations, Design, Experiment, Profile};

@@ -75,6 +75,14 @@ pub(crate) fn queries_in_words(plan: &Plan) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
+/// `the highest rate that keeps p99 < 20ms, at most 180 s each`.
+pub(crate) fn search_in_words(plan: &Plan) -> Option<String> {
+    let first = &plan.cells.first()?.configuration;
+    let budget = first.search?.budget.as_secs();
+    let goals: Vec<String> = first.load.goals.iter().map(ToString::to_string).collect();
+    Some(format!("the highest rate that keeps {}, at most {budget} s each", goals.join(" and ")))
+}
+
 fn scripts(it: &Configuration) -> String {
     let weight = |weight: u32| if weight == 1 { String::new() } else { format!("@{weight}") };
     let choices = it.load.scripts.iter();

@@ -12,7 +12,7 @@ use workload::WorkloadName;
 use crate::configuration::{DataSpec, Origin, Restore, ServerSpec};
 use crate::data_size::data_bytes;
 use crate::experiment::Experiment;
-use crate::load_words::{counted, levels_in_words, load_in_words, queries_in_words};
+use crate::load_words::{counted, levels_in_words, load_in_words, queries_in_words, search_in_words};
 use crate::memory::Arrangement;
 use crate::plan::Plan;
 use crate::relative;
@@ -70,6 +70,9 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     }
     if let Some(words) = queries_in_words(plan) {
         let _ = writeln!(out, "  queries     {words}");
+    }
+    if let Some(words) = search_in_words(plan) {
+        let _ = writeln!(out, "  search      {words}");
     }
     for (number, server) in plan.servers.iter().enumerate() {
         let _ = writeln!(out, "  server {:<4} {}", number + 1, server_in_words(server));

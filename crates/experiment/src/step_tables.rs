@@ -113,6 +113,9 @@ pub(crate) fn check_key(base: &Configuration, name: &str, place: Place) -> Resul
         Some(keys::Section::Queries) if base.queries.is_none() => {
             format!("\"{name}\" requires a section [queries]")
         }
+        Some(keys::Section::Search) if base.search.is_none() => {
+            format!("\"{name}\" requires a section [search]")
+        }
         _ => return Ok(()),
     };
     Err(Complaint::at(place, what))

@@ -26,6 +26,7 @@ use crate::repeating_failure::would_repeat;
 use crate::running_pooler;
 use crate::schema_change;
 use crate::screen::directory::file_of;
+use crate::search_trial;
 use crate::timed;
 use crate::trial::{self, ExecutionContext, Finished};
 
@@ -290,6 +291,11 @@ impl Campaign {
         if cell.configuration.queries.is_some() {
             let pass = || query_pass::run(cell, &ready.target, trial, &self.places, listener, control);
             return control.within(time_left(), pass);
+        }
+        if let Some(search) = cell.configuration.search {
+            let of_trial = (trial, planned.seed, &self.places);
+            let search = || search_trial::run(cell, search, ready, of_trial, context);
+            return control.within(time_left(), search);
         }
         let of_trial = trial::OfTrial {
             trial,

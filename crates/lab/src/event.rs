@@ -2,7 +2,7 @@
 //! measurement.
 
 use experiment::Subject;
-use results::{ExperimentRow, Record, StepsRecord};
+use results::{ExperimentRow, Record, SearchRecord, SearchState, StepsRecord};
 use server::FetchProgress;
 use std::fmt::Display;
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub enum Event<'a> {
     TrialEnded(&'a TrialRecord, Duration),
     /// The execution has ended for now.
     Ended(&'a Subject, &'a ExperimentRow),
+    /// A trial of a search has ended.
+    Search(&'a SearchState),
     /// Progress of a comparison.
     Comparison(&'a ComparisonRun, ComparisonEvent),
 }
@@ -50,6 +52,8 @@ pub enum TrialRecord {
     Load(Box<Record>),
     /// A trial of timed steps.
     Steps(Box<StepsRecord>),
+    /// A trial that is a search.
+    Search(Box<SearchRecord>),
 }
 
 /// Progress of a comparison.

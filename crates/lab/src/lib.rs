@@ -14,6 +14,7 @@ mod fault_site;
 mod files;
 mod goals;
 mod leftovers;
+mod load_progress;
 mod preflight;
 mod provision;
 mod query_pass;
@@ -25,6 +26,7 @@ mod schema_change;
 mod schema_rows;
 mod screen;
 mod search;
+mod search_trial;
 mod seeds;
 mod server_host;
 mod servers;
@@ -36,12 +38,13 @@ mod trial;
 
 pub use campaign::{Campaign, CampaignLimits, file_missing, read_experiment};
 pub use compare::{
-    CompareOptions, Compared, ComparisonProgress, ComparisonRun, ProgressText, compare, compared_metric,
-    sides,
+    CompareOptions, Compared, ComparisonProgress, ComparisonRun, ProgressText, SearchesOptions, compare,
+    compare_searches, compared_metric, sides,
 };
 pub use error::LabError;
 pub use event::{Busy, ComparisonEvent, Event, Listener, TrialRecord};
 pub use fault_site::managed_site;
+pub use load_progress::{LoadProgress, LoadText};
 pub use preflight::preflight;
 pub use quickstart::Quickstart;
 pub use schema_change::{lock_time, undo_left};
@@ -50,7 +53,9 @@ pub use screen::{
     PreparedScreening, ScreenOptions, directory_of_screenings, prepare_screening, run_screening,
     screening_in_words,
 };
-pub use search::{GOAL_OF_SEARCH, OPTIONS_OF_SEARCH, SearchClients, SearchOptions, Searched, search};
+pub use search::{
+    GOAL_OF_SEARCH, OPTIONS_OF_SEARCH, ResumedSearch, SearchClients, SearchOptions, Searched, search,
+};
 pub use server_host::{find_host, host_of_process, host_of_session};
 pub use servers::{Programs, instrumentation, obtain, sweep, warn_without_statements};
 pub use trial::ExecutionContext;

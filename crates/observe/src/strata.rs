@@ -182,11 +182,15 @@ fn shares(whole: &Tally, batches: &[Tally], strata: Option<&Strata>) -> Shares {
     }
 }
 
-/// `None` for a share that is always 0 or 1: the samples then give no variance.
+/// A shorter half of an interval is a rounding error.
+const HALF_WIDTH_MIN: f64 = 1e-9;
+
+/// `None` for a share that is the same in all batches, as one that the kernel alone measures: the samples then give no
+/// variance.
 fn interval(numerators: &[f64], denominators: &[f64]) -> Option<ShareInterval> {
     let RatioEstimate { ratio, half_width, .. } = RatioEstimate::of(numerators, denominators)?;
     let bound = |value: f64| value.clamp(0.0, 1.0);
-    (half_width > 0.0)
+    (half_width > HALF_WIDTH_MIN)
         .then(|| ShareInterval { low: bound(ratio - half_width), high: bound(ratio + half_width) })
 }
 
@@ -291,6 +295,20 @@ mod tests {
         assert_eq!(counts, [("WalSync", 20), ("running", 0), ("tuple", 10), ("runnable", 0)]);
         let Weighed { idle, doing } = means(&biased, Some(&strata));
         assert!((idle + doing.values().sum::<f64>() - 8.0).abs() < 1e-9, "all backends are somewhere");
+    }
+
+    #[test]
+    fn shares_that_the_kernel_alone_measures_have_no_interval() {
+        let matcher = matcher(&["x"]);
+        // Who sleeps is idle, in any number, so the samples say nothing of who runs.
+        let batch = |idle: u64| tally(&[vec![seen(None, idle)]], &matcher);
+        let batches: Vec<Tally> = (0..40).map(|number| batch(1 + number % 3)).collect();
+        let mut whole = Tally::default();
+        batches.iter().for_each(|batch| whole.merge(batch));
+        let strata = Strata { running: 0.7, runnable: Some(0.3) };
+        let Shares { top, idle_interval, .. } = shares(&whole, &batches, Some(&strata));
+        let intervals: Vec<_> = top.iter().map(|wait| wait.interval).collect();
+        assert_eq!((intervals.as_slice(), idle_interval), (&[None, None][..], None), "{top:?}");
     }
 
     #[test]

@@ -219,12 +219,29 @@ fn of_search(record: &SearchRecord) -> Suite {
         | SearchAnswer::Nothing => CaseOutcome::Error("undecided", search::search_sentence(record)),
     };
     let case = |goal: &SearchGoal| Case::new(escaped_line(&goal.goal.to_string()), outcome());
+    let of_sides = record.comparison.as_ref().map(|comparison| {
+        let sentence = search::search_sentence(record);
+        let outcome = match comparison.decision {
+            ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {
+                CaseOutcome::Passed
+            }
+            ComparisonDecision::WorseThanTolerance => CaseOutcome::Failure(sentence),
+            ComparisonDecision::Undecided => CaseOutcome::Error("undecided", sentence),
+        };
+        Case::new("highest rate of B beside A", outcome)
+    });
+    let is_alone = of_sides.is_none();
+    let goals = record.search.goals.iter().filter(|_| is_alone).map(case);
     let end = Case::new("the search is complete", of_status(&record.status));
+    let expected = record.search.expected.map(|expected| {
+        let outcome = of_verdict(expected.verdict, || search::search_sentence(record));
+        Case::new(format!("search.rate_tps > {}", expected.rate_tps), outcome)
+    });
     let name = escaped_line(&record.name());
     Suite {
         name: format!("search: {name}"),
         class: name,
-        cases: std::iter::once(end).chain(record.search.goals.iter().map(case)).collect(),
+        cases: std::iter::once(end).chain(goals).chain(of_sides).chain(expected).collect(),
         seconds: record.search.elapsed_s,
         started_at: record.started_at.to_string(),
         hostname: record.environment.host.hostname.clone(),

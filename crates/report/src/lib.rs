@@ -52,6 +52,7 @@ mod compare;
 mod comparison;
 
 mod metrics;
+mod models;
 
 mod html;
 
@@ -89,6 +90,6 @@ pub use sparkline::sparkline;
 pub use store_list::{counted_entries, removed, store_list};
 pub use subject::Subject;
 pub use tls::tls;
-pub use trial_lines::{steps_line, trial_line};
+pub use trial_lines::{search_line, steps_line, trial_line};
 pub use values::{OPEN_METRICS_TYPE, OpenMetrics};
 pub use wording::{wait_name, warning_text as warning};

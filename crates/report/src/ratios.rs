@@ -26,11 +26,16 @@ pub(crate) fn value(value: f64, interval: Option<(f64, f64)>) -> String {
     format!("×{}", number(value, interval))
 }
 
-/// `1.04 … 1.42`.
+/// `1.04 … 1.42`; of ends that are shown alike, `± < 0.1 %`.
 pub(crate) fn range(value: f64, interval: Option<(f64, f64)>) -> Option<String> {
     let (low, high) = interval?;
     let decimals = decimals(value, interval);
-    Some(format!("{}{TIE}…{TIE}{}", end(low, decimals), end(high, decimals)))
+    let [shown_low, shown_high] = [low, high].map(|bound| end(bound, decimals));
+    if shown_low == shown_high && high > 0.0 {
+        let tenths = ((high - low) / (high + low) * 1_000.0).ceil().max(1.0);
+        return Some(format!("±{TIE}<{TIE}{}{TIE}%", fixed(tenths / 10.0, 1)));
+    }
+    Some(format!("{shown_low}{TIE}…{TIE}{shown_high}"))
 }
 
 /// `18 (13 to 25)`, for sentences that have the words for it.
@@ -161,12 +166,12 @@ mod tests {
         check(18.04, Some((13.2, 24.7)), "×18 (13 … 25)");
         check(3.42, Some((3.1, 3.8)), "×3.42 (3.10 … 3.80)");
         check(0.005, Some((0.0048, 0.0052)), "×0.00500 (0.00480 … 0.00520)");
-        check(0.076_789, Some((0.076_788, 0.076_79)), "×0.0768 (0.0768 … 0.0768)");
-        check(1.25, Some((1.249_99, 1.250_01)), "×1.250 (1.250 … 1.250) +25.0 %");
+        check(0.076_789, Some((0.076_788, 0.076_79)), "×0.0768 (± < 0.1 %)");
+        check(1.25, Some((1.249_99, 1.250_01)), "×1.250 (± < 0.1 %) +25.0 %");
         check(1.32, None, "×1.32 +32 %");
         check(148.4, None, "×148");
-        check(1.0, Some((1.0, 1.0)), "×1.00 (1.00 … 1.00) 0 %");
-        check(1.000_000_000_2, Some((0.999_999_9, 1.000_000_1)), "×1.00 (1.00 … 1.00) 0 %");
+        check(1.0, Some((1.0, 1.0)), "×1.00 (± < 0.1 %) 0 %");
+        check(1.000_000_000_2, Some((0.999_999_9, 1.000_000_1)), "×1.00 (± < 0.1 %) 0 %");
         check(1.000_2, Some((0.999_999_9, 1.000_4)), "×1.000 (1.000 … 1.0004) 0.0 %");
         check(1.2, Some((0.02, 7.1)), "×1.20 (0.02 … 7.10) +20 %");
         check(1.01, Some((1.000_04, 1.02)), "×1.010 (1.00004 … 1.020) +1.0 %");

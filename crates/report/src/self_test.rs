@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::document::{Audience, Banner, Block, Cell, Column, Document, Section, Table, Tone};
 use crate::figures::{count, latency, percent, rate};
-use crate::prose::escaped_line;
+use crate::prose::{enumerate, escaped_line};
 use crate::values::{Value, ValueTable};
 
 /// The document of a self-test: its answer, the parts, and the calibration.
 pub fn self_test(test: &SelfTest) -> Document {
-    let (tone, answer) = answer(test.grade());
+    let (tone, answer) = answer(test);
     let notes = advice(test);
     let mut blocks = vec![Block::Table(parts(test))];
     if !notes.is_empty() {
@@ -19,7 +19,7 @@ pub fn self_test(test: &SelfTest) -> Document {
     }
     let calibrations = std::slice::from_ref(&test.calibration);
     let mut document = crate::calibration(calibrations);
-    let first = vec![Block::Answer(tone, answer.to_owned()), crate::calibration::picture(calibrations)];
+    let first = vec![Block::Answer(tone, answer.clone()), crate::calibration::picture(calibrations)];
     // Instead of the answer of the calibration.
     document.sections[0] = Section::new("answer", "", "", Audience::Documents, first);
     document.sections.insert(1, Section::new("self-test", "", "", Audience::All, blocks));
@@ -27,11 +27,38 @@ pub fn self_test(test: &SelfTest) -> Document {
     Document { banners, title: "Self-test of pgmeter on this machine".to_owned(), ..document }
 }
 
-fn answer(grade: Grade) -> (Tone, &'static str) {
+/// Parts that the answer names.
+const NAMED_MAX: usize = 3;
+
+/// Whether the machine can measure, and the parts that are in its way.
+fn answer(test: &SelfTest) -> (Tone, String) {
+    let grade = test.grade();
+    let of_grade = test.checks().into_iter().filter(|(_, it)| *it == grade).map(|(check, _)| trouble(check));
+    let names: Vec<String> = of_grade.map(str::to_owned).collect();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    let named = names.into_iter().take(NAMED_MAX).chain((more > 0).then(|| format!("{more} more")));
+    let named = enumerate(&named.collect::<Vec<_>>());
     match grade {
-        Grade::Good | Grade::Unknown => (Tone::Good, "This machine can measure."),
-        Grade::Caution => (Tone::Caution, "This machine can measure, with the reservations below."),
-        Grade::Bad => (Tone::Bad, "This machine cannot measure reliably, for the reasons below."),
+        Grade::Good | Grade::Unknown => (Tone::Good, "This machine can measure.".to_owned()),
+        Grade::Caution => {
+            (Tone::Caution, format!("This machine can measure, with reservations because of {named}."))
+        }
+        Grade::Bad => (Tone::Bad, format!("This machine cannot measure reliably because of {named}.")),
+    }
+}
+
+/// A part that is not good, in the answer.
+fn trouble(check: Check) -> &'static str {
+    match check {
+        Check::Build => "its debug build",
+        Check::EventLoop => "the event loop",
+        Check::Clock => "the clock",
+        Check::Governor => "the CPU governor",
+        Check::Cores => "few CPUs",
+        Check::OtherLoad => "other load",
+        Check::OpenFiles => "few open files",
+        Check::Lateness => "late wake-ups",
+        Check::Rate => "a slow worker",
     }
 }
 

@@ -1,12 +1,13 @@
-//! One line per trial of an experiment, of load or of timed steps.
+//! One line per trial of an experiment, of load of timed steps or of searches.
 //! `cli` prints it when the trial ends.
 
-use results::{Record, StepResult, StepsRecord};
+use results::{Record, SearchRecord, StepResult, StepsRecord};
 
 use crate::figures::{
     TIE, UNKNOWN_SIZE, count, half_width, latency, plus_minus, rate_known_to, with_ordinary_spaces,
 };
 use crate::metrics::Metric;
+use crate::search;
 
 /// `1,234 tps ± 1.2 %, p50 6.12 ms, p99 13.4 ms, 3 failed`.
 pub fn trial_line(record: &Record) -> String {
@@ -31,6 +32,16 @@ pub fn trial_line(record: &Record) -> String {
         line += &format!(", stalled for {}", latency(stalls.total_s * 1e6));
     }
     with_ordinary_spaces(&line)
+}
+
+/// `sustains 4,150 tps with p99 < 20 ms (95 %: 4,000 … 4,280)`.
+pub fn search_line(record: &SearchRecord) -> String {
+    let sentence = with_ordinary_spaces(&search::search_sentence(record));
+    let sentence = sentence.trim_end_matches('.');
+    match sentence.strip_prefix("SUSTAINS") {
+        Some(rest) => format!("sustains{rest}"),
+        None => sentence.to_owned(),
+    }
 }
 
 /// Steps shown individually.

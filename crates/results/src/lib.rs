@@ -85,6 +85,7 @@ mod search;
 mod intervals;
 
 mod kept_text;
+mod late_generator;
 mod load_watch;
 
 mod safe_text;
@@ -136,6 +137,7 @@ pub use generator::{Generator, Introspection};
 pub use host::Host;
 pub use intervals::{EncodedDistribution, Interval, IntervalScript};
 pub use kept_text::KeptText;
+pub use late_generator::LateGenerator;
 pub use load_watch::{LoadPause, LoadPauses, LoadStop, LoadWatch, WatchReason};
 pub use measured::Measured;
 pub use nearest_limit::{LimitedResource, NearestLimit};
@@ -159,8 +161,9 @@ pub use replication::{LagSample, LagValue, StaleSession, Staleness, StandbyLag};
 pub use rules::{CheckFindings, DrawnRows};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use search::{
-    LoadFigures, LoadVerdict, LoadWait, OverCount, RateInterval, SEARCH_SCHEMA, SearchAnswer, SearchBurst,
-    SearchConfirmation, SearchGoal, SearchLoad, SearchMethod, SearchRecord, SearchResult, SearchTrial,
+    ExpectedRate, LoadFigures, LoadVerdict, LoadWait, OverCount, RateInterval, RatioInterval, SEARCH_SCHEMA,
+    SearchAnswer, SearchBurst, SearchComparison, SearchConfirmation, SearchGoal, SearchLoad, SearchMethod,
+    SearchRecord, SearchResult, SearchState, SearchTrial, TrialDetails,
 };
 pub use secrets::{is_secret_name, secret_ranges};
 pub use self_test::{Check, ClockFigures, Grade, SelfTest};

@@ -2,11 +2,12 @@
 //! trials, and the confirmations. Made by `lab`, shown by `report`, stored as one JSON text.
 
 use serde::{Deserialize, Serialize};
-use stats::goals::Goal;
+use stats::EncodedDistribution;
+use stats::goals::{Goal, GoalVerdict};
 
 use crate::safe_text::indented;
 use crate::upgrade::SEARCH;
-use crate::{Annotation, Environment, LimitedBy, NearestLimit, Plan, Status, UtcTime};
+use crate::{Annotation, ComparisonDecision, Environment, LimitedBy, NearestLimit, Plan, Status, UtcTime};
 
 /// The schema that this version writes.
 pub const SEARCH_SCHEMA: u32 = SEARCH.version();
@@ -31,6 +32,9 @@ pub struct SearchRecord {
     pub environment: Environment,
     /// The answer and what it follows from.
     pub search: SearchResult,
+    /// The search on side A, if this is side B of a comparison of two servers under the same goals; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Box<SearchComparison>>,
 }
 
 /// The answer of a search, and what it follows from.
@@ -63,6 +67,64 @@ pub struct SearchResult {
     pub loads: Vec<SearchLoad>,
     /// Longer loads that confirm or correct the answer, in the order in which they ran.
     pub confirmations: Vec<SearchConfirmation>,
+    /// Broken loads that were repeated, because other programs on the machine of pgmeter had delayed them.
+    #[serde(default)]
+    pub repeated: u32,
+    /// The rate that was expected; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<ExpectedRate>,
+}
+
+/// A search that goes on, after its newest trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchState {
+    /// `A: ` or `B: ` in a comparison, otherwise nothing.
+    pub side: &'static str,
+    /// The rate that keeps the goals, as far as it is known.
+    pub rate_tps: Option<f64>,
+    /// Its 95 % interval, once there is one; otherwise the highest rate that was kept and the lowest that was broken, if
+    /// there are both.
+    pub bounds: Option<RateInterval>,
+    /// Rate of the newest trial.
+    pub last_tps: f64,
+    /// Whether it kept the goals.
+    pub is_kept: bool,
+    /// Trials so far.
+    pub trials: u64,
+    /// Clients of the trials.
+    pub clients: u32,
+    /// Seconds that have passed, of the budget.
+    pub passed_s: f64,
+    /// The budget.
+    pub budget_s: f64,
+}
+
+/// A rate that a search should find at least.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExpectedRate {
+    /// In transactions per second.
+    pub rate_tps: f64,
+    /// Whether the answer is above it.
+    pub verdict: GoalVerdict,
+}
+
+/// Two searches in turns under the same goals: which side sustains more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchComparison {
+    /// What differs between the sides, such as `settings.wal_compression`.
+    pub factor: String,
+    /// The levels of A and B.
+    pub labels: [String; 2],
+    /// The search on side A.
+    pub a: SearchRecord,
+    /// The rate of B ÷ that of A; `null` if an answer has no interval.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<RatioInterval>,
+    /// The largest deterioration of B that is accepted, as a share.
+    pub tolerance: f64,
+    /// What the interval says.
+    pub decision: ComparisonDecision,
 }
 
 /// Kinds of answers.
@@ -117,6 +179,15 @@ impl RateInterval {
     pub fn half_width(&self) -> f64 {
         (self.high / self.low).ln() / 2.0
     }
+}
+
+/// An interval of ratios.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RatioInterval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 /// A goal of a search.
@@ -251,8 +322,21 @@ pub struct SearchTrial {
     pub is_ended_early: bool,
     /// Clients.
     pub clients: u32,
-    /// What limited it.
+    /// What limited it; the generator only if that was because of its own work.
     pub limited_by: LimitedBy,
+    /// What the pooled figures of its load are made of; only in a search that has not ended as planned, so that it can
+    /// be continued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<TrialDetails>,
+}
+
+/// Details of a trial that the figures of its load are made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialDetails {
+    /// Response times of its succeeded transactions.
+    pub response: EncodedDistribution,
+    /// Its wait events.
+    pub waits: Vec<LoadWait>,
 }
 
 /// A longer load at the lower end of the interval.

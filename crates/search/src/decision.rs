@@ -21,7 +21,7 @@ pub struct SearchPlan {
     pub width: f64,
     /// Time for the whole search, in seconds.
     pub budget_s: f64,
-    /// Length of the confirmation, in seconds.
+    /// Length of the confirmation, in seconds; 0: without one.
     pub confirmation_s: f64,
     /// Time of a trial beside its measured time: connecting, settling, ending.
     pub overhead_s: f64,
@@ -154,6 +154,13 @@ impl Search {
         }
     }
 
+    /// A search that goes on after these trials, in their order.
+    pub fn resumed(plan: SearchPlan, trials: impl IntoIterator<Item = Trial>) -> Search {
+        let mut search = Search::new(plan);
+        trials.into_iter().for_each(|trial| search.add(trial));
+        search
+    }
+
     /// What to do next, after so many seconds of the budget.
     pub fn next(&self, spent_s: f64) -> Step {
         let left_s = self.plan.budget_s - spent_s;
@@ -178,6 +185,9 @@ impl Search {
             _ => return Step::Done,
         };
         let seconds = self.plan.confirmation_s;
+        if seconds <= 0.0 {
+            return Step::Done;
+        }
         let step = 1.0 + self.plan.width.max(CONFIRMATION_STEP);
         match self.confirmations.last() {
             None if left_s > 1.0 && first > 0.0 => Step::Confirm(first, seconds.min(left_s)),
@@ -298,6 +308,8 @@ impl Search {
     /// Decides on the current load of the bracket, and chooses the next one.
     fn bracket(&mut self) {
         let of_load = &self.trials[self.load_began..];
+        // Of a search that goes on, the first rate may be another one than that of its plan.
+        self.rate_tps = of_load.last().map_or(self.rate_tps, |trial| trial.rate_tps);
         let broken = of_load.iter().filter(|trial| trial.verdict(&self.plan.limits) == TrialVerdict::Broken);
         let (broken, all) = (broken.count(), of_load.len());
         let is_highest = self.plan.max_rate_tps.is_some_and(|highest| self.rate_tps >= highest);
@@ -419,6 +431,13 @@ mod tests {
     }
 
     #[test]
+    fn without_a_confirmation_the_search_ends_with_its_interval() {
+        let (search, rates) = ended(SearchPlan { confirmation_s: 0.0, ..plan() }, 520.0, 0.0);
+        assert!(matches!(search.answer(), Answer::Sustains(_)) && search.confirmations.is_empty());
+        assert!(!rates.is_empty());
+    }
+
+    #[test]
     fn a_broken_confirmation_is_repeated_lower_and_corrects_the_answer() {
         let (search, _) = ended(plan(), 520.0, 480.0);
         let Answer::Corrected(kept, broken) = search.answer() else { panic!("{:?}", search.answer()) };
@@ -444,6 +463,23 @@ mod tests {
             search.add(Trial { is_client_limited: true, ..trial(rate_tps, 800.0) });
         }
         assert!(matches!(search.answer(), Answer::ClientLimited(rate) if (600.0..800.0).contains(&rate)));
+    }
+
+    #[test]
+    fn a_search_that_is_resumed_goes_on_as_if_it_had_never_ended() {
+        let mut whole = Search::new(plan());
+        let mut trials = Vec::new();
+        for number in 0..40 {
+            let Step::Trial(rate_tps, _) = whole.next(0.0) else { panic!("it ended") };
+            trials.push(trial(rate_tps, 520.0));
+            whole.add(trials[number].clone());
+            let resumed = Search::resumed(plan(), trials.clone());
+            assert_eq!(resumed.next(0.0), whole.next(0.0), "after {} trials", number + 1);
+            assert_eq!(resumed.answer(), whole.answer());
+        }
+        // More clients make another closed loop, but the trials began elsewhere.
+        let other = Search::resumed(SearchPlan { top_tps: 900.0, ..plan() }, trials);
+        assert_eq!(other.answer(), whole.answer());
     }
 
     /// The logit of the share is linear in ln(rate), without any scatter; returns the last two rates and their length.

@@ -58,6 +58,7 @@ mod factorial;
 mod screening;
 
 mod sample_mean;
+pub mod scalability;
 
 mod series;
 

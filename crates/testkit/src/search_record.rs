@@ -33,6 +33,7 @@ pub fn trial(rate_tps: f64, over: f64, duration_s: f64) -> SearchTrial {
         is_ended_early: false,
         clients: 16,
         limited_by: LimitedBy::Server,
+        details: None,
     }
 }
 
@@ -85,6 +86,9 @@ pub fn search_record() -> SearchRecord {
                 checkpoints: Some(1),
                 autovacuums: Some(0),
             }],
+            repeated: 0,
+            expected: None,
         },
+        comparison: None,
     }
 }

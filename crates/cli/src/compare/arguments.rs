@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::experiment::{Cell, Comparable, Experiment, Profile, Typed, TypedDdl};
-use ::lab::CompareOptions;
+use ::lab::{CompareOptions, SearchOptions, SearchesOptions};
 use clap::Args;
 use connect::Patience;
 use results::ComparedMetric;
@@ -126,6 +126,15 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "USER", help_heading = "Server")]
     server_user: Option<String>,
 
+    /// Compare the highest rates that keep the goals (--goal), found by searches on A and B in turns
+    #[arg(long, conflicts_with_all = ["metric", "block", "checkpoint"], help_heading = "Comparison")]
+    pub(super) search: bool,
+    /// Half of the interval of each rate, relative to it, at which the searches may end
+    #[arg(long, value_name = "PERCENT", requires = "search", default_value = "3%", help_heading = "Comparison", value_parser = SearchOptions::width)]
+    width: f64,
+    /// The highest rate to try with --search, in transactions per second
+    #[arg(long, value_name = "TPS", requires = "search", help_heading = "Comparison", value_parser = SearchOptions::rate)]
+    max_rate: Option<f64>,
     /// Time limit, such as 90s, 5min or 2h; starting and loading the first servers does not count
     #[arg(long, value_name = "TIME", default_value = "5min", help_heading = "Comparison", value_parser = time)]
     budget: Duration,
@@ -242,6 +251,24 @@ impl CompareArguments {
         Ok(typed)
     }
 
+    /// Options of a comparison by searches.
+    pub(super) fn searches(&self, what: &Comparable) -> SearchesOptions {
+        let search = SearchOptions {
+            budget_s: self.budget.as_secs_f64(),
+            width: self.width,
+            max_rate_tps: self.max_rate,
+            clients: None,
+            seed: self.chosen_seed(what),
+            expected_tps: None,
+            confirms: false,
+        };
+        SearchesOptions { search, tolerance: self.tolerance, patience: self.patience() }
+    }
+
+    fn chosen_seed(&self, what: &Comparable) -> u64 {
+        self.seed.or(what.experiment.design.seed_given).unwrap_or_else(seed_of_the_system)
+    }
+
     /// Options of the comparison.
     pub(super) fn options(&self, what: &Comparable, cells: &[Cell; 2]) -> Result<CompareOptions, Failure> {
         let allows = |cell: &Cell| !cell.configuration.server.in_place || cell.configuration.data.checkpoint;
@@ -258,7 +285,7 @@ impl CompareArguments {
             budget_s,
             tolerance: self.tolerance,
             decisive: self.metric.unwrap_or(usual),
-            seed: self.seed.or(what.experiment.design.seed_given).unwrap_or_else(seed_of_the_system),
+            seed: self.chosen_seed(what),
             checkpoints: self.checkpoint.unwrap_or_else(|| cells.iter().all(allows)),
             block_s: self.block,
             blocks: self.blocks as usize,

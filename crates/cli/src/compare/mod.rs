@@ -3,8 +3,8 @@
 
 mod arguments;
 
+use ::output::judge_comparison;
 use report::Subject;
-use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus, GoalVerdict};
 use run::{ExitStatus, RunError};
 
 pub(crate) use arguments::CompareArguments;
@@ -44,6 +44,13 @@ fn compare(
     let what = arguments.comparable()?;
     let cells = ::lab::sides(&what)?;
     terminal::mask(::experiment::secret_values(&cells));
+    if arguments.search {
+        let (options, places) = (arguments.searches(&what), arguments.places.announced(terminal)?);
+        let done = listening(terminal, places.clone(), Output::default(), |listener| {
+            ::lab::compare_searches(what, cells, options, &places, &circumstances(), listener, signals)
+        })?;
+        return crate::search::conclude(done, output, &places, terminal);
+    }
     let options = arguments.options(&what, &cells)?;
     let places = arguments.places.announced(terminal)?;
     let done = listening(terminal, places.clone(), Output::default(), |listener| {
@@ -53,26 +60,8 @@ fn compare(
     let kept = done.kept.map_err(|error| RunError::not_stored(error, [done.record.to_json()]))?;
     terminal.say(format_args!("stored as comparison c{kept} in {}", places.store().display()));
     // The result is shown and stored all the same.
-    done.failure.map_or_else(|| judge(&done.record, terminal), |error| Err(error.after_begin().into()))
-}
-
-fn judge(record: &ComparisonRecord, terminal: &Terminal) -> Result<ExitStatus, Failure> {
-    if record.status == ComparisonStatus::Interrupted {
-        return Err(Failure::Interrupted("interrupted; the result covers the pairs before that"));
-    }
-    let of_decision = match record.decision {
-        ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {
-            ExitStatus::Success
-        }
-        ComparisonDecision::WorseThanTolerance => ExitStatus::GoalMissed,
-        ComparisonDecision::Undecided => ExitStatus::Undecided,
-    };
-    let [_, b] = &record.sides;
-    let (of_goals, unmet) = match report::unmet_goals(&b.goals) {
-        None | Some((GoalVerdict::Met, _)) => return Ok(of_decision),
-        Some((GoalVerdict::Missed, goals)) => (ExitStatus::GoalMissed, format!("was missed: {goals}")),
-        Some((GoalVerdict::Undecided, goals)) => (ExitStatus::Undecided, format!("is undecided: {goals}")),
-    };
-    terminal.say(format_args!("a goal of B {unmet}"));
-    Ok(of_decision.max(of_goals))
+    done.failure.map_or(Ok(()), |error| Err(error.after_begin()))?;
+    let (status, unmet) = judge_comparison(&done.record)?;
+    unmet.iter().for_each(|sentence| terminal.say(sentence));
+    Ok(status)
 }

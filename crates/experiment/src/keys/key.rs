@@ -13,6 +13,7 @@ pub(crate) enum Section {
     Data,
     Load,
     Queries,
+    Search,
     Pooler,
 }
 
@@ -23,15 +24,17 @@ impl Section {
             Section::Data => "data",
             Section::Load => "load",
             Section::Queries => "queries",
+            Section::Search => "search",
             Section::Pooler => "pooler",
         }
     }
 
-    /// The complete name of a key that is written in this section: factors and levels name the keys of `[queries]` and
-    /// `[pooler]` with the section, because other sections have some of the same names.
+    /// The complete name of a key that is written in this section: factors and levels name the keys of `[queries]`,
+    /// `[search]` and `[pooler]` with the section, because other sections have some of the same names.
     pub(crate) fn complete(self, key: &str) -> String {
         match self {
             Section::Queries => format!("{QUERIES_PREFIX}{key}"),
+            Section::Search => format!("{SEARCH_PREFIX}{key}"),
             Section::Pooler => format!("{POOLER_PREFIX}{key}"),
             Section::Server | Section::Data | Section::Load => key.to_owned(),
         }
@@ -41,6 +44,7 @@ impl Section {
     pub(crate) fn short(self, name: &str) -> &str {
         match self {
             Section::Queries => name.strip_prefix(QUERIES_PREFIX).unwrap_or(name),
+            Section::Search => name.strip_prefix(SEARCH_PREFIX).unwrap_or(name),
             Section::Pooler => name.strip_prefix(POOLER_PREFIX).unwrap_or(name),
             Section::Server | Section::Data | Section::Load => name,
         }
@@ -48,6 +52,7 @@ impl Section {
 }
 
 const QUERIES_PREFIX: &str = "queries.";
+const SEARCH_PREFIX: &str = "search.";
 const POOLER_PREFIX: &str = "pooler.";
 
 pub(crate) type Get = fn(&Configuration) -> OptionValue;

@@ -61,6 +61,25 @@ pub(super) struct ReadySides<'a> {
     servers: Vec<ServerSet<'a>>,
 }
 
+/// The servers of both sides, with the targets of their clients. Dropping this removes the servers.
+pub(super) struct PlacedSides<'a> {
+    pub(super) targets: [Target; 2],
+    /// One for both, or one for each.
+    servers: Vec<ServerSet<'a>>,
+}
+
+impl PlacedSides<'_> {
+    /// Gives a shared server the schema of a side.
+    pub(super) fn switch_schema(&mut self, at: usize) -> Result<(), RunError> {
+        if let [shared] = self.servers.as_mut_slice() { shared.switch_schema(at) } else { Ok(()) }
+    }
+
+    /// Undoes the change of the schema that the last load had.
+    pub(super) fn restore_schema(&mut self) -> Result<(), RunError> {
+        self.servers.iter_mut().try_for_each(ServerSet::restore_schema)
+    }
+}
+
 impl ReadySides<'_> {
     /// A side on a shared server, with the schema that it is measured with.
     pub(super) fn side(&mut self, at: usize) -> Result<&mut Side, RunError> {
@@ -104,6 +123,16 @@ impl ReadySides<'_> {
 impl<'a> Layout<'a> {
     /// Determines the layout and prepares it.
     pub(super) fn first(&self, budget_s: f64) -> Result<(ServerLayout, ReadySides<'a>), RunError> {
+        let passed = Stopwatch::start();
+        let (layout, placed) = self.placed(budget_s)?;
+        let ready = self.sides(placed)?;
+        // A shared server is never restarted.
+        let starting_s = if matches!(layout, ServerLayout::Apart) { passed.seconds() } else { 0.0 };
+        Ok((layout, ReadySides { starting_s, ..ready }))
+    }
+
+    /// Determines the layout and starts the servers.
+    pub(super) fn placed(&self, budget_s: f64) -> Result<(ServerLayout, PlacedSides<'a>), RunError> {
         let [a, b] = [&self.cells[0].configuration, &self.cells[1].configuration];
         let runs_already = a.server.origin.dsn().is_some();
         let is_one_place = a.server.origin == b.server.origin
@@ -122,7 +151,7 @@ impl<'a> Layout<'a> {
                 ));
             }
             self.warn_of_short_budget(budget_s);
-            return Ok((ServerLayout::Apart, self.apart(0)?));
+            return Ok((ServerLayout::Apart, self.placed_apart(0)?));
         }
         // Both have all settings that sessions are known to be able to set; of others, the server is asked.
         let others = [only_in(a, b), only_in(b, a)];
@@ -133,11 +162,14 @@ impl<'a> Layout<'a> {
         if refused.is_empty() {
             let names = others.iter().chain([&a.session, &b.session]).flat_map(SessionSettings::keys);
             let layout = ServerLayout::Shared(names.cloned().collect());
-            return Ok((layout, self.on(servers, &others)?));
+            // Both are prepared first, because preparing one may recreate the trial's database.
+            let (a, b) = (servers.ready(0)?, servers.ready(1)?);
+            let targets = [with_settings(a, &others[0]), with_settings(b, &others[1])];
+            return Ok((layout, PlacedSides { targets, servers: vec![servers] }));
         }
         drop(servers);
         self.warn_of_short_budget(budget_s);
-        Ok((ServerLayout::Apart, self.apart(0)?))
+        Ok((ServerLayout::Apart, self.placed_apart(0)?))
     }
 
     /// Before anything is loaded, from estimates. After the first set-up, the time that it took decides.
@@ -154,24 +186,17 @@ impl<'a> Layout<'a> {
         ServerSet::new(&self.what, cells, self.patience, self.places, self.listener, self.control)
     }
 
-    fn on(
-        &self,
-        mut servers: ServerSet<'a>,
-        others: &[SessionSettings; 2],
-    ) -> Result<ReadySides<'a>, RunError> {
-        // Both are prepared first, because preparing one may recreate the trial's database.
-        let (a, b) = (servers.ready(0)?, servers.ready(1)?);
-        let sides =
-            [self.side(0, with_settings(a, &others[0]))?, self.side(1, with_settings(b, &others[1]))?];
-        // A shared server is never restarted.
-        Ok(ReadySides { sides, starting_s: 0.0, servers: vec![servers] })
+    /// Recreates both servers, and prepares the sides.
+    pub(super) fn apart(&self, draw: usize) -> Result<ReadySides<'a>, RunError> {
+        let passed = Stopwatch::start();
+        let ready = self.sides(self.placed_apart(draw)?)?;
+        Ok(ReadySides { starting_s: passed.seconds(), ..ready })
     }
 
     /// Recreates both servers; a random one is first.
-    pub(super) fn apart(&self, draw: usize) -> Result<ReadySides<'a>, RunError> {
-        let passed = Stopwatch::start();
+    fn placed_apart(&self, draw: usize) -> Result<PlacedSides<'a>, RunError> {
         let first = stats::comparison::order(!self.seed, draw, 1);
-        let mut made: [Option<(Side, ServerSet<'a>)>; 2] = [None, None];
+        let mut made: [Option<(Target, ServerSet<'a>)>; 2] = [None, None];
         for side in first {
             let at = place(side);
             let cells = vec![self.cells[at].clone()];
@@ -179,16 +204,22 @@ impl<'a> Layout<'a> {
                 ServerSet::new(&self.what, cells, self.patience, self.places, self.listener, self.control)?;
             let target = servers.ready(0)?;
             self.control.check()?;
-            made[at] = Some((self.side(at, target)?, servers));
+            made[at] = Some((target, servers));
         }
         match made {
-            [Some((a, servers_a)), Some((b, servers_b))] => Ok(ReadySides {
-                sides: [a, b],
-                starting_s: passed.seconds(),
-                servers: vec![servers_a, servers_b],
-            }),
+            [Some((a, servers_a)), Some((b, servers_b))] => {
+                Ok(PlacedSides { targets: [a, b], servers: vec![servers_a, servers_b] })
+            }
             _ => Err(RunError::Usage("a pair has two sides".to_owned())),
         }
+    }
+
+    /// Prepares the load of both sides.
+    fn sides(
+        &self,
+        PlacedSides { targets: [a, b], servers }: PlacedSides<'a>,
+    ) -> Result<ReadySides<'a>, RunError> {
+        Ok(ReadySides { sides: [self.side(0, a)?, self.side(1, b)?], starting_s: 0.0, servers })
     }
 
     fn side(&self, at: usize, target: Target) -> Result<Side, RunError> {

@@ -2,6 +2,7 @@
 //! is over. docs/comparing.md explains the method, docs/statistics.md the calculations.
 
 mod block;
+mod by_search;
 mod comparison_run;
 mod latencies;
 mod layout;
@@ -29,6 +30,7 @@ use crate::trial;
 use layout::Layout;
 use record::Setup;
 
+pub use by_search::{SearchesOptions, compare_searches};
 pub use latencies::compared_metric;
 pub use progress::{ComparisonProgress, ProgressText};
 pub use state::{CompareOptions, ComparisonRun};

@@ -8,6 +8,9 @@ use crate::event::ComparisonEvent;
 /// pairs.
 const GROWTH: f64 = 1.05;
 
+/// From this ratio on, fewer digits are shown.
+const LARGE: f64 = 10.0;
+
 /// What to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgressText {
@@ -62,10 +65,10 @@ impl ComparisonProgress {
             return;
         }
         if let Some(finding) = run.finding() {
-            let change = (finding.ratio - 1.0) * 100.0;
+            let decimals = if finding.ratio < LARGE { 3 } else { 1 };
             let smallest = finding.smallest_difference_so_far.map(|it| it * 100.0);
             let seen = smallest.map_or(String::new(), |it| format!(", detectable {it:.1} %"));
-            self.known = (format!("B − A {change:+.1} %{seen}"), pairs);
+            self.known = (format!("B ÷ A ×{:.decimals$}{seen}", finding.ratio), pairs);
         }
     }
 

@@ -2,15 +2,15 @@
 //! `record` puts the loads into the record; `search` decides on single trials.
 
 use results::{LoadFigures, LoadWait, NearestLimit, OverCount, SearchGoal, SearchLoad};
-use stats::ScriptStats;
+use stats::Distribution;
 
 use super::loads::{MeasuredLoad, verdict};
 
 /// Trials whose rates differ by no more than this share are one load: less than the interval of an answer is wide.
 const SAME_LOAD: f64 = 0.02;
 
-/// The loads, from the lowest rate to the highest.
-pub(super) fn loads(trials: &[MeasuredLoad], goals: &[SearchGoal]) -> Vec<SearchLoad> {
+/// The loads, from the lowest rate to the highest. Detailed trials have what it takes to continue the search.
+pub(super) fn loads(trials: &[MeasuredLoad], goals: &[SearchGoal], are_detailed: bool) -> Vec<SearchLoad> {
     let rate = |measured: &MeasuredLoad| measured.trial.figures.rate_tps;
     let mut sorted: Vec<&MeasuredLoad> = trials.iter().collect();
     sorted.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
@@ -21,18 +21,20 @@ pub(super) fn loads(trials: &[MeasuredLoad], goals: &[SearchGoal]) -> Vec<Search
             _ => groups.push(vec![measured]),
         }
     }
-    groups.into_iter().map(|group| load(group, goals)).collect()
+    groups.into_iter().map(|group| load(group, goals, are_detailed)).collect()
 }
 
-fn load(mut group: Vec<&MeasuredLoad>, goals: &[SearchGoal]) -> SearchLoad {
+fn load(mut group: Vec<&MeasuredLoad>, goals: &[SearchGoal], are_detailed: bool) -> SearchLoad {
+    let trial =
+        |measured: &&MeasuredLoad| if are_detailed { measured.detailed() } else { measured.trial.clone() };
     group.sort_by(|a, b| a.trial.start_s.total_cmp(&b.trial.start_s));
     let number = group.len() as f64;
-    let mut stats = ScriptStats::new();
+    let mut response = Distribution::new();
     let mut counts = vec![OverCount::default(); goals.len()];
     let (mut ln_rates, mut seconds, mut succeeded) = (0.0, 0.0, 0.0);
     for measured in &group {
         let figures = &measured.trial.figures;
-        stats.merge(&measured.stats);
+        response.merge(&measured.response);
         for (sum, count) in counts.iter_mut().zip(&figures.goals) {
             *sum = OverCount { over: sum.over + count.over, of: sum.of + count.of };
         }
@@ -40,7 +42,7 @@ fn load(mut group: Vec<&MeasuredLoad>, goals: &[SearchGoal]) -> SearchLoad {
         seconds += measured.trial.duration_s;
         succeeded += figures.achieved_tps * measured.trial.duration_s;
     }
-    let quantile_us = |q| stats.response.quantile_ns(q).map(|ns| ns as f64 / 1e3);
+    let quantile_us = |q| response.quantile_ns(q).map(|ns| ns as f64 / 1e3);
     SearchLoad {
         figures: LoadFigures {
             rate_tps: (ln_rates / number).exp(),
@@ -53,7 +55,7 @@ fn load(mut group: Vec<&MeasuredLoad>, goals: &[SearchGoal]) -> SearchLoad {
             nearest: nearest(&group),
         },
         waits: waits(&group),
-        trials: group.iter().map(|measured| measured.trial.clone()).collect(),
+        trials: group.iter().map(trial).collect(),
     }
 }
 
@@ -92,10 +94,8 @@ mod tests {
     use super::*;
 
     fn measured(rate_tps: f64, over: f64, ms: u64, waits: &[(&str, f64)]) -> MeasuredLoad {
-        let mut stats = ScriptStats::new();
-        stats.response.record_ns(ms * 1_000_000);
-        stats.service.record_ns(ms * 1_000_000);
-        (stats.counts.scheduled, stats.counts.succeeded, stats.counts.business) = (1, 1, 1);
+        let mut response = Distribution::new();
+        response.record_ns(ms * 1_000_000);
         let figures = LoadFigures {
             rate_tps,
             verdict: LoadVerdict::Kept,
@@ -113,13 +113,14 @@ mod tests {
             is_ended_early: false,
             clients: 8,
             limited_by: LimitedBy::Server,
+            details: None,
         };
         let wait = |(event, share): &(&str, f64)| LoadWait {
             event_type: "IO".to_owned(),
             event: (*event).to_owned(),
             share: *share,
         };
-        MeasuredLoad { trial, stats, waits: waits.iter().map(wait).collect(), events: None }
+        MeasuredLoad { trial, response, waits: waits.iter().map(wait).collect(), events: None, late: None }
     }
 
     #[test]
@@ -130,7 +131,8 @@ mod tests {
             measured(500.0, 0.0, 1, &[]),
             measured(1000.0, 1.0, 10, &[("WalSync", 0.4)]),
         ];
-        let loads = loads(&trials, &goals);
+        assert!(loads(&trials, &goals, true)[1].trials[0].details.is_some());
+        let loads = loads(&trials, &goals, false);
         let [low, high] = loads.as_slice() else { panic!("{loads:?}") };
         assert_eq!((low.figures.verdict, low.trials.len()), (LoadVerdict::Kept, 1));
         assert_eq!(high.figures.goals, [OverCount { over: 4.0, of: 200.0 }]);

@@ -1,13 +1,14 @@
 //! The steps of a search in their order: bursts, trials, confirmations.
 //! The crate `search` decides which one is next, and `loads` runs it.
 
-use results::{LimitedBy, LoadVerdict, SearchBurst, SearchGoal};
+use results::{LateGenerator, LimitedBy, LoadVerdict, SearchBurst, SearchGoal, SearchResult, SearchState};
 use run::RunError;
-use search::{Burst, Bursts, Confirmation, Search, SearchPlan, Step};
+use search::{Answer, Burst, Bursts, Confirmation, Search, SearchPlan, Step};
 
 use super::loads::{Loads, MeasuredLoad, OpenLoad, as_trial};
 use super::options::SearchOptions;
-use crate::event::Listener;
+use super::record;
+use crate::event::{Event, Listener};
 
 /// Trials between two lines of progress.
 const TRIALS_BETWEEN_LINES: usize = 10;
@@ -15,23 +16,33 @@ const TRIALS_BETWEEN_LINES: usize = 10;
 const DOUBLINGS_MAX: u32 = 4;
 /// Loads that fail in a row before the search ends.
 const FAILURES_MAX: u32 = 2;
+/// Times that a broken load is repeated because something else on the machine had delayed it, and the most of the budget
+/// that such loads take.
+const REPEATS_MAX: u32 = 2;
+const REPEATED_SHARE: f64 = 0.2;
 
 /// A search and what it has measured.
-pub(super) struct SearchRun {
-    pub(super) options: SearchOptions,
-    pub(super) goals: Vec<SearchGoal>,
-    pub(super) bursts: Vec<SearchBurst>,
+pub(crate) struct SearchRun {
+    pub(crate) options: SearchOptions,
+    pub(crate) goals: Vec<SearchGoal>,
+    pub(crate) bursts: Vec<SearchBurst>,
     /// Clients of the open loop; 0 before the bursts have ended.
-    pub(super) clients: u32,
+    pub(crate) clients: u32,
     clients_max: u32,
     doublings: u32,
-    pub(super) trials: Vec<MeasuredLoad>,
-    pub(super) confirmations: Vec<MeasuredLoad>,
-    pub(super) search: Option<Search>,
+    pub(crate) trials: Vec<MeasuredLoad>,
+    pub(crate) confirmations: Vec<MeasuredLoad>,
+    /// `None` before the bursts have ended.
+    pub(crate) search: Option<Search>,
+    /// Loads that were repeated, and the time that they took.
+    pub(crate) repeated: u32,
+    repeated_s: f64,
+    /// Before each line of progress: the side of a comparison.
+    side: &'static str,
 }
 
 impl SearchRun {
-    pub(super) fn new(options: &SearchOptions, goals: Vec<SearchGoal>, clients_max: u32) -> Self {
+    pub(crate) fn new(options: &SearchOptions, goals: Vec<SearchGoal>, clients_max: u32) -> Self {
         Self {
             options: *options,
             goals,
@@ -42,45 +53,105 @@ impl SearchRun {
             trials: Vec::new(),
             confirmations: Vec::new(),
             search: None,
+            repeated: 0,
+            repeated_s: 0.0,
+            side: "",
         }
     }
 
+    /// The same as a side of a comparison, such as `A: `.
+    pub(crate) fn of_side(self, side: &'static str) -> Self {
+        Self { side, ..self }
+    }
+
+    /// Goes on after what an earlier execution has measured. Its confirmations are forgotten: the interval changes.
+    ///
+    /// # Errors
+    /// Its trials cannot be read.
+    pub(crate) fn resume(&mut self, earlier: &SearchResult, overhead_s: f64) -> Result<(), RunError> {
+        let mut trials: Vec<_> = earlier.loads.iter().flat_map(|load| &load.trials).collect();
+        trials.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
+        let unreadable = |error| RunError::Usage(format!("the trials cannot be read: {error}"));
+        let trials = trials.into_iter().map(MeasuredLoad::restored).collect::<Result<_, _>>();
+        self.trials = trials.map_err(unreadable)?;
+        self.bursts.clone_from(&earlier.bursts);
+        self.repeated = earlier.repeated;
+        self.clients = earlier.clients;
+        let top_tps = self.bursts.iter().map(|burst| burst.tps).fold(0.0, f64::max);
+        if self.clients > 0 && top_tps > 0.0 {
+            let trials = self.trials.iter().map(as_decided);
+            self.search = Some(Search::resumed(self.plan(top_tps, overhead_s), trials));
+        } else {
+            // Its bursts had not ended.
+            self.bursts.clear();
+        }
+        Ok(())
+    }
+
     /// Whether nothing was measured yet.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bursts.is_empty()
     }
 
+    /// The answer so far.
+    pub(crate) fn answer(&self) -> Answer {
+        self.search.as_ref().map_or(Answer::Nothing, Search::answer)
+    }
+
     /// All steps. After an error, what was measured before remains.
-    pub(super) fn run(&mut self, loads: &mut dyn Loads, listener: Listener<'_>) -> Result<(), RunError> {
-        let mut search = self.begin(loads, listener)?;
-        self.search = Some(search.clone());
-        loop {
-            match search.next(loads.passed_s()) {
-                Step::Trial(rate_tps, seconds) => {
-                    self.trial(&mut search, rate_tps, seconds, loads, listener)?
-                }
-                Step::Confirm(rate_tps, seconds) => {
-                    let text = format!("confirming {rate_tps:.0} tps for {seconds:.0} s");
-                    let measured = self.load(rate_tps, seconds, &text, loads, listener)?;
-                    let is_kept = measured.trial.figures.verdict == LoadVerdict::Kept;
-                    listener.say(format_args!("{text}: {}", measured.trial.figures.verdict.name()));
-                    search.confirm(Confirmation { rate_tps, is_kept });
-                    self.confirmations.push(measured);
-                }
-                Step::Done => return Ok(()),
+    #[cfg(test)]
+    fn run(&mut self, loads: &mut dyn Loads, listener: Listener<'_>) -> Result<(), RunError> {
+        while self.step(loads, listener)? {}
+        Ok(())
+    }
+
+    /// The next step: all bursts, a trial, or a confirmation. False if there is none.
+    pub(crate) fn step(&mut self, loads: &mut dyn Loads, listener: Listener<'_>) -> Result<bool, RunError> {
+        let Some(mut search) = self.search.clone() else {
+            self.search = Some(self.begin(loads, listener)?);
+            return Ok(true);
+        };
+        match search.next(loads.passed_s()) {
+            Step::Trial(rate_tps, seconds) => {
+                self.trial(&mut search, rate_tps, seconds, loads, listener)?;
             }
-            self.search = Some(search.clone());
+            Step::Confirm(rate_tps, seconds) => {
+                let text = format!("confirming {rate_tps:.0} tps for {seconds:.0} s");
+                let measured = self.load(rate_tps, seconds, &text, loads, listener)?;
+                let is_kept = measured.trial.figures.verdict == LoadVerdict::Kept;
+                let verdict = measured.trial.figures.verdict.name();
+                listener.say(format_args!("{}{text}: {verdict}", self.side));
+                search.confirm(Confirmation { rate_tps, is_kept });
+                self.confirmations.push(measured);
+            }
+            Step::Done => return Ok(false),
+        }
+        self.search = Some(search);
+        Ok(true)
+    }
+
+    fn plan(&self, top_tps: f64, overhead_s: f64) -> SearchPlan {
+        let SearchOptions { budget_s, width, max_rate_tps, .. } = self.options;
+        SearchPlan {
+            limits: self.goals.iter().map(|goal| goal.allowed_share).collect(),
+            top_tps,
+            max_rate_tps,
+            width,
+            budget_s,
+            confirmation_s: self.options.confirmation_s(),
+            overhead_s,
         }
     }
 
     /// Runs the bursts and plans the search.
     fn begin(&mut self, loads: &mut dyn Loads, listener: Listener<'_>) -> Result<Search, RunError> {
+        let side = self.side;
         let mut bursts = Bursts::new(self.options.clients, self.clients_max);
         while let Some(clients) = bursts.next_clients() {
-            let busy = listener.busy(format_args!("closed loop with {clients} clients …"));
+            let busy = listener.busy(format_args!("{side}closed loop with {clients} clients …"));
             let tps = loads.burst(clients)?;
             drop(busy);
-            listener.say(format_args!("closed loop with {clients} clients: {tps:.0} tps"));
+            listener.say(format_args!("{side}closed loop with {clients} clients: {tps:.0} tps"));
             bursts.add(Burst { clients, tps });
             self.bursts.push(SearchBurst { clients, tps });
         }
@@ -89,20 +160,11 @@ impl SearchRun {
         if top_tps <= 0.0 {
             return Err(RunError::Aborted("no transaction succeeded in a closed loop".to_owned()));
         }
-        let SearchOptions { budget_s, width, max_rate_tps, .. } = self.options;
         listener.say(format_args!(
-            "searching below {top_tps:.0} tps with {} clients, at most {budget_s:.0} s",
-            self.clients
+            "{side}searching below {top_tps:.0} tps with {} clients, at most {:.0} s",
+            self.clients, self.options.budget_s
         ));
-        Ok(Search::new(SearchPlan {
-            limits: self.goals.iter().map(|goal| goal.allowed_share).collect(),
-            top_tps,
-            max_rate_tps,
-            width,
-            budget_s,
-            confirmation_s: self.options.confirmation_s(),
-            overhead_s: loads.overhead_s(),
-        }))
+        Ok(Search::new(self.plan(top_tps, loads.overhead_s())))
     }
 
     fn trial(
@@ -119,22 +181,48 @@ impl SearchRun {
             "trial {} at {rate_tps:.0} tps{known}, at most {left_s:.0} s left",
             self.trials.len() + 1
         );
-        let measured = self.load(rate_tps, seconds, &text, loads, listener)?;
+        let measured = self.undisturbed(rate_tps, seconds, &text, loads, listener)?;
         let is_broken = measured.trial.figures.verdict == LoadVerdict::Broken;
-        let limited_by = measured.trial.limited_by;
-        if is_broken && limited_by == LimitedBy::ClientCount && self.doubles() {
-            listener
-                .say(format_args!("{rate_tps:.0} tps needs more clients: searching with {}", self.clients));
+        if is_broken && measured.trial.limited_by == LimitedBy::ClientCount && self.doubles() {
+            listener.say(format_args!(
+                "{}{rate_tps:.0} tps needs more clients: searching with {}",
+                self.side, self.clients
+            ));
             // Trials with too few clients measured the queue for them.
             self.trials.clear();
             search.restart();
             return Ok(());
         }
-        let is_client_limited = limited_by == LimitedBy::Generator;
-        search.add(as_trial(rate_tps, &measured.trial.figures.goals, is_client_limited));
+        search.add(as_decided(&measured));
         self.trials.push(measured);
-        self.say_progress(search, listener);
+        self.say_progress(search, loads.passed_s(), listener);
         Ok(())
+    }
+
+    /// Runs a load again if it was broken because something else on the machine had delayed pgmeter. The last one counts,
+    /// whatever delayed it.
+    fn undisturbed(
+        &mut self,
+        rate_tps: f64,
+        seconds: f64,
+        text: &str,
+        loads: &mut dyn Loads,
+        listener: Listener<'_>,
+    ) -> Result<MeasuredLoad, RunError> {
+        for _ in 0..REPEATS_MAX {
+            let began_s = loads.passed_s();
+            let measured = self.load(rate_tps, seconds, text, loads, listener)?;
+            let is_broken = measured.trial.figures.verdict == LoadVerdict::Broken;
+            if !is_broken || measured.late != Some(LateGenerator::Machine) {
+                return Ok(measured);
+            }
+            self.repeated_s += loads.passed_s() - began_s;
+            if self.repeated_s > REPEATED_SHARE * self.options.budget_s {
+                return Ok(measured);
+            }
+            self.repeated += 1;
+        }
+        self.load(rate_tps, seconds, text, loads, listener)
     }
 
     /// Doubles the clients if they may be chosen and the server accepts more.
@@ -160,7 +248,7 @@ impl SearchRun {
         let load = OpenLoad { rate_tps, seconds, clients: self.clients };
         let mut failures = 0;
         loop {
-            let busy = listener.busy(format_args!("{text} …"));
+            let busy = listener.busy(format_args!("{}{text} …", self.side));
             let measured = loads.open_loop(load);
             drop(busy);
             failures += 1;
@@ -174,28 +262,42 @@ impl SearchRun {
     }
 
     /// A line for each load of the bracket, and one for some trials of the fit.
-    fn say_progress(&self, search: &Search, listener: Listener<'_>) {
+    fn say_progress(&self, search: &Search, passed_s: f64, listener: Listener<'_>) {
         let Some(last) = self.trials.last() else { return };
+        let (side, trials) = (self.side, self.trials.len());
+        let known = record::figures(search.answer());
+        listener.tell(Event::Search(&SearchState {
+            side,
+            rate_tps: known.rate_tps,
+            bounds: known.bounds(),
+            last_tps: last.trial.figures.rate_tps,
+            is_kept: last.trial.figures.verdict == LoadVerdict::Kept,
+            trials: trials as u64,
+            clients: self.clients,
+            passed_s,
+            budget_s: self.options.budget_s,
+        }));
         match search.fitted() {
             None => {
                 let figures = &last.trial.figures;
                 let over: Vec<_> =
                     figures.goals.iter().map(|count| format!("{:.2} %", 100.0 * count.share())).collect();
                 let (rate_tps, verdict) = (figures.rate_tps, figures.verdict.name());
-                listener.say(format_args!("{rate_tps:.0} tps: {verdict} ({} over)", over.join(", ")));
+                listener.say(format_args!("{side}{rate_tps:.0} tps: {verdict} ({} over)", over.join(", ")));
             }
-            Some(fit) if self.trials.len().is_multiple_of(TRIALS_BETWEEN_LINES) => {
-                listener.say(format_args!(
-                    "{} trials: {:.0} tps ({:.0} … {:.0})",
-                    self.trials.len(),
-                    fit.rate_tps,
-                    fit.low_tps,
-                    fit.high_tps
-                ))
-            }
+            Some(fit) if trials.is_multiple_of(TRIALS_BETWEEN_LINES) => listener.say(format_args!(
+                "{side}{trials} trials: {:.0} tps ({:.0} … {:.0})",
+                fit.rate_tps, fit.low_tps, fit.high_tps
+            )),
             Some(_) => {}
         }
     }
+}
+
+/// As the decisions take it. Only a load that pgmeter itself delayed is one of the generator's limit.
+fn as_decided(measured: &MeasuredLoad) -> search::Trial {
+    let trial = &measured.trial;
+    as_trial(trial.figures.rate_tps, &trial.figures.goals, trial.limited_by == LimitedBy::Generator)
 }
 
 #[cfg(test)]
@@ -204,7 +306,7 @@ mod tests {
 
     use results::{LoadFigures, OverCount, SearchTrial};
     use search::Answer;
-    use stats::ScriptStats;
+    use stats::Distribution;
 
     use super::super::loads::verdict;
     use super::*;
@@ -221,6 +323,8 @@ mod tests {
         limited_by: LimitedBy,
         clients_needed: u32,
         is_interrupted_at: usize,
+        /// Other programs delay the first loads, which are then broken.
+        disturbed: usize,
     }
 
     impl Simulated {
@@ -233,6 +337,7 @@ mod tests {
                 limited_by: LimitedBy::Server,
                 clients_needed: 1,
                 is_interrupted_at: usize::MAX,
+                disturbed: 0,
             }
         }
     }
@@ -254,7 +359,8 @@ mod tests {
             }
             self.loads += 1;
             let is_enough = load.clients >= self.clients_needed;
-            let over = if load.rate_tps < self.capacity_tps && is_enough { 0.0 } else { 900.0 };
+            let is_kept = load.rate_tps < self.capacity_tps && is_enough && self.loads > self.disturbed;
+            let over = if is_kept { 0.0 } else { 900.0 };
             let goals = vec![OverCount { over, of: 1000.0 }];
             let figures = LoadFigures {
                 rate_tps: load.rate_tps,
@@ -273,8 +379,11 @@ mod tests {
                 is_ended_early: false,
                 clients: load.clients,
                 limited_by: if is_enough { self.limited_by } else { LimitedBy::ClientCount },
+                details: None,
             };
-            Ok(MeasuredLoad { trial, stats: ScriptStats::new(), waits: Vec::new(), events: Some([1, 0]) })
+            let late = (self.loads <= self.disturbed).then_some(LateGenerator::Machine);
+            let response = Distribution::new();
+            Ok(MeasuredLoad { trial, response, waits: Vec::new(), events: Some([1, 0]), late })
         }
 
         fn passed_s(&self) -> f64 {
@@ -291,7 +400,15 @@ mod tests {
     }
 
     fn options() -> SearchOptions {
-        SearchOptions { budget_s: 300.0, width: 0.03, max_rate_tps: None, clients: None, seed: 1 }
+        SearchOptions {
+            budget_s: 300.0,
+            width: 0.03,
+            max_rate_tps: None,
+            clients: None,
+            seed: 1,
+            expected_tps: None,
+            confirms: true,
+        }
     }
 
     /// The search after its end, with the messages, and the error that ended it.
@@ -307,7 +424,45 @@ mod tests {
     }
 
     fn answer(run: &SearchRun) -> Answer {
-        run.search.as_ref().map_or(Answer::Nothing, Search::answer)
+        run.answer()
+    }
+
+    #[test]
+    fn broken_loads_that_other_programs_delayed_are_repeated_and_not_for_ever() {
+        let mut loads = Simulated { disturbed: 2, ..Simulated::of(800.0) };
+        let (run, messages, result) = ran(options(), &mut loads);
+        assert!(result.is_ok() && run.repeated == 2);
+        assert!(
+            run.trials[0].trial.figures.verdict == LoadVerdict::Broken,
+            "the closed loop makes 1,600 tps"
+        );
+        let Answer::Sustains(estimate) = answer(&run) else { panic!("{:?}", answer(&run)) };
+        assert!((700.0..830.0).contains(&estimate.rate_tps), "{estimate:?} {messages:?}");
+        let mut loads = Simulated { disturbed: usize::MAX, ..Simulated::of(800.0) };
+        let (run, ..) = ran(options(), &mut loads);
+        assert!(matches!(answer(&run), Answer::BrokenAtLowest(_)), "the last of three loads counts");
+        assert!(run.repeated_s <= REPEATED_SHARE * 300.0 + 10.0 && loads.passed_s < 301.0);
+    }
+
+    #[test]
+    fn a_search_that_was_broken_off_goes_on_with_its_trials() {
+        let mut loads = Simulated { is_interrupted_at: 12, ..Simulated::of(520.0) };
+        let (mut broken_off, _, result) = ran(options(), &mut loads);
+        assert!(result.is_err());
+        let trials = broken_off.trials.iter().map(MeasuredLoad::detailed).collect();
+        let figures = broken_off.trials[0].trial.figures.clone();
+        let mut earlier = testkit::search_record::search_record().search;
+        earlier.loads = vec![results::SearchLoad { figures, waits: Vec::new(), trials }];
+        (earlier.bursts, earlier.clients) = (std::mem::take(&mut broken_off.bursts), broken_off.clients);
+        let mut run = SearchRun::new(&options(), goals(), 90);
+        run.resume(&earlier, 0.5).unwrap();
+        assert_eq!(run.trials.len(), 12);
+        loads.is_interrupted_at = usize::MAX;
+        let silent = |_: Event<'_>| ();
+        run.run(&mut loads, Listener::new(&silent)).unwrap();
+        assert!(run.bursts.len() == 4 && loads.passed_s < 301.0);
+        let Answer::Sustains(estimate) = answer(&run) else { panic!("{:?}", answer(&run)) };
+        assert!((480.0..540.0).contains(&estimate.rate_tps), "{estimate:?}");
     }
 
     #[test]

@@ -1,40 +1,67 @@
 //! The loads of a search and what is measured of them.
 //! `on_server` runs them on a real server; tests simulate one.
 
-use results::{LoadVerdict, LoadWait, OverCount, SearchGoal, SearchTrial};
+use results::{LateGenerator, LoadVerdict, LoadWait, OverCount, SearchGoal, SearchTrial, TrialDetails};
 use run::RunError;
 use search::{GoalCount, Trial, TrialVerdict};
-use stats::{ScriptStats, Summary};
+use stats::{DecodeError, Distribution, EncodedDistribution, Summary};
 
 /// A load with a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct OpenLoad {
-    pub(super) rate_tps: f64,
+pub(crate) struct OpenLoad {
+    pub(crate) rate_tps: f64,
     /// Planned length.
-    pub(super) seconds: f64,
-    pub(super) clients: u32,
+    pub(crate) seconds: f64,
+    pub(crate) clients: u32,
 }
 
 /// What came out of one.
 #[derive(Clone, Debug)]
-pub(super) struct MeasuredLoad {
-    pub(super) trial: SearchTrial,
-    /// Of its measured transactions.
-    pub(super) stats: ScriptStats,
-    pub(super) waits: Vec<LoadWait>,
+pub(crate) struct MeasuredLoad {
+    pub(crate) trial: SearchTrial,
+    /// Response times of its measured transactions.
+    pub(crate) response: Distribution,
+    pub(crate) waits: Vec<LoadWait>,
     /// Checkpoints and autovacuums inside; `None` if the server was not observed.
-    pub(super) events: Option<[u32; 2]>,
+    pub(crate) events: Option<[u32; 2]>,
+    /// Why pgmeter was late, if it was the limit.
+    pub(crate) late: Option<LateGenerator>,
+}
+
+impl MeasuredLoad {
+    /// The trial with all that it takes to continue the search.
+    pub(crate) fn detailed(&self) -> SearchTrial {
+        let details =
+            TrialDetails { response: EncodedDistribution::new(&self.response), waits: self.waits.clone() };
+        SearchTrial { details: Some(details), ..self.trial.clone() }
+    }
+
+    /// A trial of a search that is continued.
+    ///
+    /// # Errors
+    /// Its response times cannot be read.
+    pub(crate) fn restored(trial: &SearchTrial) -> Result<MeasuredLoad, DecodeError> {
+        let details = trial.details.as_ref();
+        let response = details.map(|details| details.response.decode()).transpose()?.unwrap_or_default();
+        Ok(MeasuredLoad {
+            trial: SearchTrial { details: None, ..trial.clone() },
+            response,
+            waits: details.map(|details| details.waits.clone()).unwrap_or_default(),
+            events: None,
+            late: None,
+        })
+    }
 }
 
 /// A server under load.
-pub(super) trait Loads {
+pub(crate) trait Loads {
     /// Throughput of a short closed loop.
     fn burst(&mut self, clients: u32) -> Result<f64, RunError>;
 
     /// Runs a load with a rate on fresh connections.
     fn open_loop(&mut self, load: OpenLoad) -> Result<MeasuredLoad, RunError>;
 
-    /// Seconds since the search began.
+    /// Seconds that the search has taken.
     fn passed_s(&self) -> f64;
 
     /// Time of the last load beside its measured time.
@@ -43,7 +70,7 @@ pub(super) trait Loads {
 
 /// The counts of a load under the goals, each of which has the index of its script or is about all. If the load was ended
 /// early, `missing` transactions were not run; they count as over.
-pub(super) fn counts(
+pub(crate) fn counts(
     summary: &Summary,
     goals: &[SearchGoal],
     scripts: &[Option<usize>],
@@ -63,7 +90,7 @@ pub(super) fn counts(
 }
 
 /// Whether all shares are below those that the goals allow.
-pub(super) fn verdict(counts: &[OverCount], goals: &[SearchGoal]) -> LoadVerdict {
+pub(crate) fn verdict(counts: &[OverCount], goals: &[SearchGoal]) -> LoadVerdict {
     let limits: Vec<f64> = goals.iter().map(|goal| goal.allowed_share).collect();
     match as_trial(0.0, counts, false).verdict(&limits) {
         TrialVerdict::Kept => LoadVerdict::Kept,
@@ -72,7 +99,7 @@ pub(super) fn verdict(counts: &[OverCount], goals: &[SearchGoal]) -> LoadVerdict
 }
 
 /// As the decisions take it.
-pub(super) fn as_trial(rate_tps: f64, counts: &[OverCount], is_client_limited: bool) -> Trial {
+pub(crate) fn as_trial(rate_tps: f64, counts: &[OverCount], is_client_limited: bool) -> Trial {
     let counts = counts.iter().map(|count| GoalCount { over: count.over, of: count.of }).collect();
     Trial { rate_tps, counts, is_client_limited }
 }

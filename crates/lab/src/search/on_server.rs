@@ -6,8 +6,8 @@ use std::time::Duration;
 use connect::{Stopwatch, Target};
 use engine::{End, Grace, Limit, Outcome};
 use results::{
-    Environment, EventKind, LimitedBy, LoadFigures, LoadWait, NearestLimit, Plan, Record, SearchGoal,
-    SearchTrial, UtcTime,
+    Environment, EventKind, LateGenerator, LimitedBy, LoadFigures, LoadWait, NearestLimit, Plan, Record,
+    SearchGoal, SearchRecord, SearchResult, SearchTrial, UtcTime,
 };
 use run::{
     Circumstances, Control, Finished, RunError, RunRequest, RunSpec, Runner, StorePlaces, Surface, Vacuum,
@@ -20,7 +20,7 @@ use crate::event::{Event, Listener};
 use crate::seeds::load_seed;
 
 /// Unmeasured load before each trial: backends fill their caches, and the first statements are prepared.
-pub(super) const WARMUP: Duration = Duration::from_millis(500);
+pub(crate) const WARMUP: Duration = Duration::from_millis(500);
 /// Length of a closed loop, and the most of the budget that one takes.
 const BURST_S: f64 = 2.0;
 const BURST_SHARE: f64 = 0.04;
@@ -42,14 +42,14 @@ const WAITS_KEPT: usize = 8;
 
 /// Facts about the search that its last load has.
 #[derive(Clone)]
-pub(super) struct About {
-    pub(super) plan: Plan,
-    pub(super) environment: Environment,
-    pub(super) started_at: UtcTime,
+pub(crate) struct About {
+    pub(crate) plan: Plan,
+    pub(crate) environment: Environment,
+    pub(crate) started_at: UtcTime,
 }
 
 /// A server and the load on it.
-pub(super) struct ServerLoads<'a> {
+pub(crate) struct ServerLoads<'a> {
     spec: RunSpec,
     target: Target,
     goals: Vec<SearchGoal>,
@@ -62,14 +62,18 @@ pub(super) struct ServerLoads<'a> {
     limit: Duration,
     /// Number of started loads; each has its own random numbers.
     loads: u64,
-    stopwatch: Stopwatch,
+    /// Time of loads that have ended, also of an earlier execution, and the one that runs.
+    passed_s: f64,
+    stopwatch: Option<Stopwatch>,
     overhead_s: f64,
     about: Option<About>,
+    /// The load of an earlier execution, which this one continues.
+    earlier: Option<Plan>,
 }
 
 impl<'a> ServerLoads<'a> {
     /// Connects, and asks the server for the number of its connections.
-    pub(super) fn new(
+    pub(crate) fn new(
         spec: RunSpec,
         target: Target,
         options: &SearchOptions,
@@ -101,33 +105,55 @@ impl<'a> ServerLoads<'a> {
             clients_max: u32::try_from(most).unwrap_or(u32::MAX),
             limit,
             loads: 0,
-            stopwatch: Stopwatch::start(),
+            passed_s: 0.0,
+            stopwatch: None,
             overhead_s: 0.0,
             about: None,
+            earlier: None,
         })
     }
 
+    /// Goes on after an earlier execution.
+    pub(crate) fn resume(&mut self, earlier: &SearchRecord) {
+        let SearchResult { elapsed_s, bursts, loads, confirmations, .. } = &earlier.search;
+        let trials = loads.iter().map(|load| load.trials.len()).sum::<usize>();
+        // More than there were: a load that failed and one that was repeated had random numbers too.
+        self.loads = 4 * (bursts.len() + trials + confirmations.len()) as u64;
+        self.passed_s = *elapsed_s;
+        self.earlier = Some(earlier.plan.clone());
+    }
+
     /// The largest number of clients that the server accepts.
-    pub(super) fn clients_max(&self) -> u32 {
+    pub(crate) fn clients_max(&self) -> u32 {
         self.clients_max
     }
 
     /// The facts, once a load has ended.
-    pub(super) fn about(&self) -> Option<About> {
+    pub(crate) fn about(&self) -> Option<About> {
         self.about.clone()
     }
 
     /// Runs a load. Returns it with the indices of the goals' scripts, and when it began.
     fn run(&mut self, spec: RunSpec) -> Result<(Finished, Vec<Option<usize>>, f64), RunError> {
+        let began_s = self.passed_s;
+        self.stopwatch = Some(Stopwatch::start());
+        let ran = self.run_timed(spec);
+        self.passed_s = self.passed_s();
+        self.stopwatch = None;
+        let (finished, scripts) = ran?;
+        self.overhead_s = (self.passed_s - began_s - finished.record.summary.duration_s).max(0.0);
+        Ok((finished, scripts, began_s))
+    }
+
+    fn run_timed(&mut self, spec: RunSpec) -> Result<(Finished, Vec<Option<usize>>), RunError> {
         self.control.check()?;
-        let began_s = self.stopwatch.seconds();
         let seconds = match spec.limit {
             Limit::Duration(time) => time,
             Limit::TransactionsPerClient(_) => Duration::ZERO,
         };
         provide_descriptors(u64::from(spec.clients))
             .map_err(|too_few| too_few.for_what(&format!("{} clients", spec.clients)))?;
-        let is_first = self.loads == 0;
+        let is_first = self.about.is_none();
         let spec = RunSpec {
             seed: Some(load_seed(self.options.seed, &mut self.loads)),
             warmup: WARMUP,
@@ -152,6 +178,9 @@ impl<'a> ServerLoads<'a> {
             }
         };
         let prepared = runner.prepare(self.control, &mut told)?;
+        if let Some(earlier) = &self.earlier {
+            is_same_load(prepared.plan(), earlier)?;
+        }
         let finished = prepared.run(self.control, &engine::no_tracer, &mut |_| ())?;
         check(&finished.outcome)?;
         let Record { plan, environment, started_at, .. } = &finished.record;
@@ -160,8 +189,7 @@ impl<'a> ServerLoads<'a> {
             None => (environment.clone(), *started_at),
         };
         self.about = Some(About { plan: plan.clone(), environment, started_at });
-        self.overhead_s = (self.stopwatch.seconds() - began_s - finished.record.summary.duration_s).max(0.0);
-        Ok((finished, scripts, began_s))
+        Ok((finished, scripts))
     }
 
     fn grace(&self) -> Duration {
@@ -216,24 +244,44 @@ impl Loads for ServerLoads<'_> {
             p999_us: quantile_us(0.999),
             nearest: NearestLimit::of(&record),
         };
-        let limited_by = record.summary.generator.as_ref().map(|it| it.verdict.limit);
-        let trial = SearchTrial {
-            figures,
-            start_s,
-            duration_s,
-            is_ended_early,
-            clients,
-            limited_by: limited_by.unwrap_or(LimitedBy::Undecided),
+        let late = LateGenerator::of(&record);
+        let limited_by = match (record.summary.generator.as_ref().map(|it| it.verdict.limit), late) {
+            // What takes the CPUs from pgmeter says nothing about its own limit.
+            (Some(LimitedBy::Generator), Some(LateGenerator::Machine | LateGenerator::SharedCpus))
+            | (None, _) => LimitedBy::Undecided,
+            (Some(limit), _) => limit,
         };
-        Ok(MeasuredLoad { trial, waits: waits(&record), events: events(&record), stats: summary.total })
+        let trial =
+            SearchTrial { figures, start_s, duration_s, is_ended_early, clients, limited_by, details: None };
+        let response = summary.total.response;
+        Ok(MeasuredLoad { trial, response, waits: waits(&record), events: events(&record), late })
     }
 
     fn passed_s(&self) -> f64 {
-        self.stopwatch.seconds()
+        self.passed_s + self.stopwatch.as_ref().map_or(0.0, |stopwatch| stopwatch.seconds())
     }
 
     fn overhead_s(&self) -> f64 {
         self.overhead_s
+    }
+}
+
+/// Refuses to continue a search with another load.
+fn is_same_load(plan: &Plan, earlier: &Plan) -> Result<(), RunError> {
+    let scripts = |plan: &Plan| -> Vec<_> {
+        plan.scripts.iter().map(|it| (it.name.clone(), it.text.clone(), it.weight)).collect()
+    };
+    let differs = [
+        ("scripts", scripts(plan) == scripts(earlier)),
+        ("connection", plan.connection == earlier.connection),
+        ("variables", plan.variables == earlier.variables),
+        ("protocol", plan.protocol == earlier.protocol),
+    ];
+    match differs.iter().find(|(_, is_same)| !is_same) {
+        None => Ok(()),
+        Some((what, _)) => Err(RunError::Usage(format!(
+            "the search that was broken off had another load: its {what} differ; give the same command with --resume"
+        ))),
     }
 }
 

@@ -4,6 +4,8 @@
 use results::SearchGoal;
 use run::{RunError, RunSpec};
 
+/// The figure of `--expect`.
+const EXPECTED: &str = "search.rate_tps";
 /// The shortest budget: the bursts, a few trials and a confirmation.
 const BUDGET_MIN_S: f64 = 10.0;
 /// The confirmation takes at most this share of the budget, and this many seconds.
@@ -51,6 +53,19 @@ pub struct SearchOptions {
     pub clients: Option<u32>,
     /// Seed of all random numbers.
     pub seed: u64,
+    /// The rate that is expected at least.
+    pub expected_tps: Option<f64>,
+    /// Whether a longer load confirms the answer.
+    pub confirms: bool,
+}
+
+/// The search that `--resume` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResumedSearch {
+    /// The newest one with the same goals.
+    Newest,
+    /// Its number.
+    Number(i64),
 }
 
 impl SearchOptions {
@@ -92,6 +107,34 @@ impl SearchOptions {
         Ok(seconds)
     }
 
+    /// Parses the condition of `--expect`.
+    ///
+    /// # Errors
+    /// It is not one.
+    pub fn expected(text: &str) -> Result<f64, String> {
+        let rest =
+            text.trim().strip_prefix(EXPECTED).map(str::trim_start).and_then(|rest| rest.strip_prefix('>'));
+        let rate = rest.and_then(|rest| Self::rate(rest.trim()).ok());
+        rate.ok_or_else(|| {
+            format!("expected \"{EXPECTED} > \" and transactions per second, such as \"{EXPECTED} > 3000\"")
+        })
+    }
+
+    /// Parses the value of `--resume`.
+    ///
+    /// # Errors
+    /// It is no number of a search.
+    pub fn resumed(text: &str) -> Result<ResumedSearch, String> {
+        if text == "last" {
+            return Ok(ResumedSearch::Newest);
+        }
+        let number =
+            text.strip_prefix('h').and_then(|number| number.parse().ok()).filter(|number| *number > 0);
+        number
+            .map(ResumedSearch::Number)
+            .ok_or_else(|| "expected last or the number of a search, such as h5".to_owned())
+    }
+
     /// Parses a rate.
     ///
     /// # Errors
@@ -103,9 +146,9 @@ impl SearchOptions {
         }
     }
 
-    /// Length of the confirmation, in seconds.
+    /// Length of the confirmation, in seconds; 0 without one.
     pub(super) fn confirmation_s(&self) -> f64 {
-        (CONFIRMATION_SHARE * self.budget_s).min(CONFIRMATION_MAX_S)
+        if self.confirms { (CONFIRMATION_SHARE * self.budget_s).min(CONFIRMATION_MAX_S) } else { 0.0 }
     }
 }
 
@@ -113,7 +156,7 @@ impl SearchOptions {
 ///
 /// # Errors
 /// There are none, or one is no share.
-pub(super) fn goals(spec: &RunSpec) -> Result<Vec<SearchGoal>, RunError> {
+pub(crate) fn goals(spec: &RunSpec) -> Result<Vec<SearchGoal>, RunError> {
     if spec.goals.is_empty() {
         return Err(RunError::Usage(
             "a search needs a promise to look for: give --goal, such as --goal 'p99 < 20ms'".to_owned(),
@@ -142,6 +185,17 @@ mod tests {
         assert!(SearchOptions::width("90%").is_err() && SearchOptions::budget("5s").is_err());
         assert!(SearchOptions::rate("0").is_err() && SearchOptions::rate("NaN").is_err());
         assert_eq!(SearchOptions::rate("5000"), Ok(5000.0));
+        assert_eq!(SearchOptions::expected("search.rate_tps > 3000"), Ok(3000.0));
+        assert_eq!(SearchOptions::expected("search.rate_tps>3000"), Ok(3000.0));
+        for wrong in ["search.rate_tps < 3000", "rate > 3000", "search.rate_tps > some"] {
+            assert!(
+                SearchOptions::expected(wrong).unwrap_err().contains("search.rate_tps > 3000"),
+                "{wrong}"
+            );
+        }
+        assert_eq!(SearchOptions::resumed("h5"), Ok(ResumedSearch::Number(5)));
+        assert_eq!(SearchOptions::resumed("last"), Ok(ResumedSearch::Newest));
+        assert!(SearchOptions::resumed("5").is_err() && SearchOptions::resumed("h0").is_err());
     }
 
     #[test]

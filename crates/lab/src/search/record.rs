@@ -2,8 +2,8 @@
 //! Pure; the caller stores it.
 
 use results::{
-    Annotation, NearestLimit, RateInterval, SEARCH_SCHEMA, SearchAnswer, SearchConfirmation, SearchLoad,
-    SearchMethod, SearchRecord, SearchResult, Status,
+    Annotation, ExpectedRate, GoalVerdict, NearestLimit, RateInterval, SEARCH_SCHEMA, SearchAnswer,
+    SearchConfirmation, SearchLoad, SearchMethod, SearchRecord, SearchResult, Status,
 };
 use search::{Answer, CurveEstimate};
 
@@ -13,18 +13,23 @@ use super::loads::MeasuredLoad;
 use super::on_server::{About, WARMUP};
 
 /// Builds the record.
-pub(super) fn record(
-    run: SearchRun,
+pub(crate) fn record(
+    run: &SearchRun,
     about: About,
     annotation: Annotation,
     status: Status,
     elapsed_s: f64,
 ) -> SearchRecord {
-    let answer = run.search.as_ref().map_or(Answer::Nothing, search::Search::answer);
-    let SearchRun { options, goals, bursts, clients, trials, confirmations, .. } = run;
-    let loads = curve::loads(&trials, &goals);
-    let AnswerFigures { answer, rate_tps, interval, kept_tps, broken_tps } = figures(answer);
-    let confirmations: Vec<_> = confirmations.into_iter().map(confirmation).collect();
+    let figures = figures(run.answer());
+    let SearchRun { options, goals, bursts, clients, trials, confirmations, repeated, .. } = run;
+    let expected =
+        options.expected_tps.map(|rate_tps| ExpectedRate { rate_tps, verdict: figures.verdict(rate_tps) });
+    let AnswerFigures { answer, rate_tps, interval, kept_tps, broken_tps } = figures;
+    let is_finished = status == Status::Complete
+        && interval.is_none_or(|interval| interval.half_width() <= options.width)
+        && answer != SearchAnswer::Between;
+    let loads = curve::loads(trials, goals, !is_finished);
+    let confirmations: Vec<_> = confirmations.iter().map(confirmation).collect();
     let at = rate_tps.or(broken_tps);
     SearchRecord {
         schema_version: SEARCH_SCHEMA,
@@ -50,20 +55,23 @@ pub(super) fn record(
                 warmup_s: WARMUP.as_secs_f64(),
                 seed: options.seed,
             },
-            goals,
+            goals: goals.clone(),
             elapsed_s,
-            clients,
-            bursts,
+            clients: *clients,
+            bursts: bursts.clone(),
             loads,
             confirmations,
+            repeated: *repeated,
+            expected,
         },
+        comparison: None,
     }
 }
 
-fn confirmation(measured: MeasuredLoad) -> SearchConfirmation {
+fn confirmation(measured: &MeasuredLoad) -> SearchConfirmation {
     let MeasuredLoad { trial, events, .. } = measured;
     SearchConfirmation {
-        trial,
+        trial: trial.clone(),
         checkpoints: events.map(|[checkpoints, _]| checkpoints),
         autovacuums: events.map(|[_, autovacuums]| autovacuums),
     }
@@ -78,15 +86,40 @@ fn nearest(loads: &[SearchLoad], rate_tps: f64) -> Option<NearestLimit> {
 
 /// The figures of an answer.
 #[derive(Debug, PartialEq)]
-struct AnswerFigures {
+pub(crate) struct AnswerFigures {
     answer: SearchAnswer,
-    rate_tps: Option<f64>,
+    pub(crate) rate_tps: Option<f64>,
     interval: Option<RateInterval>,
     kept_tps: Option<f64>,
     broken_tps: Option<f64>,
 }
 
-fn figures(answer: Answer) -> AnswerFigures {
+impl AnswerFigures {
+    /// The interval, or the rates that the answer is between.
+    pub(crate) fn bounds(&self) -> Option<RateInterval> {
+        let between = || Some(RateInterval { low: self.kept_tps?, high: self.broken_tps? });
+        self.interval.or_else(between)
+    }
+
+    /// Whether the rate is above one that was expected.
+    fn verdict(&self, expected_tps: f64) -> GoalVerdict {
+        let is_known = match self.answer {
+            SearchAnswer::Sustains | SearchAnswer::Corrected | SearchAnswer::KeptAtHighest => true,
+            SearchAnswer::Unconfirmed | SearchAnswer::BrokenAtLowest => false,
+            SearchAnswer::Between | SearchAnswer::GeneratorLimited | SearchAnswer::Nothing => {
+                return GoalVerdict::Undecided;
+            }
+        };
+        // The interval of a fitted answer; the rates of longer loads of others.
+        match (self.kept_tps.filter(|_| is_known), self.broken_tps) {
+            (Some(kept), _) if kept > expected_tps => GoalVerdict::Met,
+            (_, Some(broken)) if broken < expected_tps => GoalVerdict::Missed,
+            _ => GoalVerdict::Undecided,
+        }
+    }
+}
+
+pub(crate) fn figures(answer: Answer) -> AnswerFigures {
     let known = |rate: f64| Some(rate).filter(|rate| *rate > 0.0 && rate.is_finite());
     let of = |answer, kept: f64, broken: f64| AnswerFigures {
         answer,
@@ -127,6 +160,13 @@ mod tests {
         assert_eq!((open.rate_tps, open.broken_tps, open.interval), (Some(50.0), None, None));
         assert_eq!(figures(Answer::Between(0.0, 50.0)).rate_tps, None);
         assert_eq!(figures(Answer::ClientLimited(0.0)).rate_tps, None);
+        let met = |answer: Answer, expected| figures(answer).verdict(expected);
+        let verdicts = [95.0, 100.0, 104.0].map(|expected| met(Answer::Sustains(estimate), expected));
+        assert_eq!(verdicts, [GoalVerdict::Met, GoalVerdict::Undecided, GoalVerdict::Missed]);
+        assert_eq!(met(Answer::Unconfirmed(90.0), 95.0), GoalVerdict::Missed);
+        assert_eq!(met(Answer::Between(90.0, 200.0), 50.0), GoalVerdict::Undecided, "trials are short");
+        assert_eq!(met(Answer::KeptAtHighest(90.0), 80.0), GoalVerdict::Met);
+        assert_eq!(met(Answer::ClientLimited(90.0), 80.0), GoalVerdict::Undecided);
         let corrected = figures(Answer::Corrected(90.0, 96.0));
         assert_eq!((corrected.rate_tps, corrected.broken_tps), (Some(90.0), Some(96.0)));
     }

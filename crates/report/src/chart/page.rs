@@ -10,6 +10,7 @@ use super::plot::{self, Drawn};
 use super::shapes::{CELL_OVERLAP, Shape, point};
 use super::svg::{path, short, text_escaped};
 use super::{Bar, BarGroup, Chart, Choice, Plot, legend};
+use crate::prose::names_escaped;
 
 /// Units of the drawing's width; words and marks stand at so many thousandths of it.
 const UNITS: f32 = 1_000.0;
@@ -294,7 +295,7 @@ fn bar_row(bar: &Bar, label: &str, row: &Row) -> String {
         "<div class=\"bar-row\"{title}><span class=\"name\">{}</span><svg class=\"area strip\" height=\"{height}\" \
          aria-hidden=\"true\"><svg viewBox=\"0 0 {UNITS} {height}\" width=\"100%\" height=\"{height}\" \
          preserveAspectRatio=\"none\">{stretched}</svg>{fixed}</svg><span class=\"value\">{}{signs}{said}</span></div>",
-        text_escaped(label),
+        names_escaped(label, text_escaped),
         // A number and its unit stay together.
         text_escaped(&bar.shown),
     )

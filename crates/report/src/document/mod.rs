@@ -72,7 +72,7 @@ pub(crate) enum Block {
     Heading(String),
     /// One or more sentences.
     Paragraph(Tone, String),
-    /// A sentence that stands out, before others of the same subject: `The server was the limit.`, then the evidence.
+    /// A sentence that stands out, before others of the same subject: `Not limited by pgmeter.`, then the evidence.
     Banner(Tone, String, String),
     /// The answer of the report in one short sentence.
     Answer(Tone, String),

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use results::{ExperimentDesign, StepsRecord, StoredRun, StoredTrial, TableSizes, TrialStatus, WaitShare};
+use results::{
+    ExperimentDesign, SearchRecord, StepsRecord, StoredRun, StoredTrial, TableSizes, TrialStatus, WaitShare,
+};
 use stats::goals::GoalResult;
 
 use super::metric::Metric;
@@ -59,6 +61,8 @@ pub(crate) struct Trial {
     pub(crate) run: Option<StoredRun>,
     /// Its results, if it is one of steps.
     pub(crate) steps: Option<StepsRecord>,
+    /// Its search, if it is one.
+    pub(crate) search: Option<SearchRecord>,
     /// Operations of a transaction.
     operations: f64,
 }
@@ -102,6 +106,11 @@ impl Trial {
     pub(crate) fn goals(&self) -> &[GoalResult] {
         let summary = self.complete_run().and_then(|run| run.summary.as_ref());
         summary.map_or(&[], |summary| &summary.goals)
+    }
+
+    /// The search of a complete trial.
+    pub(crate) fn complete_search(&self) -> Option<&SearchRecord> {
+        self.search.as_ref().filter(|_| self.standing == Standing::Complete)
     }
 
     pub(crate) fn complete_steps(&self) -> Option<&StepsRecord> {
@@ -213,6 +222,7 @@ pub(super) fn cells(
         factors: stored.factors,
         run: stored.run,
         steps: stored.steps,
+        search: stored.search,
     };
     let trials: Vec<Trial> = stored.into_iter().zip(of_cell).map(trial).collect();
     let cell = |(levels, mut members): (Vec<Option<usize>>, Vec<usize>)| {

@@ -11,10 +11,11 @@ use super::said::{
     IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, difference, is_base, limits_in_words,
     ratio, signs, top_waits,
 };
-use super::{Quantity, actions, drawn, effect_forest, goals, load_curve, outages, query_sets};
+use super::{Quantity, actions, drawn, effect_forest, goals, load_curve, outages, query_sets, searches};
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,
 };
+use crate::models;
 use crate::prose::{cut, escaped_line};
 use crate::queries::ROWS_MAX;
 use crate::wording;
@@ -42,6 +43,13 @@ pub fn document(overview: &Overview) -> Document {
         Section::new("lost", "Trials without figures", "", Audience::Documents, lost(overview, usize::MAX)),
         Section::new("charts", "Charts", "Charts", Audience::Page, drawn::charts(overview)),
         Section::new("effects", "Effects", "Effects", Audience::All, effects(overview)),
+        Section::new(
+            "models",
+            "Models",
+            "Models",
+            Audience::All,
+            models::blocks(load_curve::modelled(overview)),
+        ),
         Section::new("about", "About this experiment", "", Audience::Documents, about(overview)),
         Section::new("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
         Section::new("actions", "Actions", "Actions", Audience::All, actions::blocks(overview)),
@@ -128,9 +136,18 @@ fn answer_in_brief(overview: &Overview) -> Vec<Block> {
     if let Some(outages) = outages::answer(overview) {
         return vec![Block::Paragraph(Tone::Strong, outages)];
     }
-    let Some(main) = overview.effects.first() else { return Vec::new() };
-    let sentence = Block::Paragraph(Tone::Strong, wording::effects_answer(overview, main));
-    std::iter::once(sentence).chain(pictures(overview)).collect()
+    let (tone, answer) = match searches::answer(overview) {
+        Some(answer) => answer,
+        None => match load_curve::answer(overview).or_else(|| effects_answer(overview)) {
+            Some(answer) => (Tone::Strong, answer),
+            None => return Vec::new(),
+        },
+    };
+    std::iter::once(Block::Paragraph(tone, answer)).chain(pictures(overview)).collect()
+}
+
+fn effects_answer(overview: &Overview) -> Option<String> {
+    overview.effects.first().map(|main| wording::effects_answer(overview, main))
 }
 
 /// The first screen of pages: a short sentence, and a picture or figures of it.
@@ -142,28 +159,33 @@ fn answer(overview: &Overview) -> Vec<Block> {
 }
 
 /// The answer of pages, the first of these that is known: the time without a write, the highest rate that met the goals,
-/// the largest effect, the best cell, the number of trials.
+/// the load with the highest throughput, the largest effect, the best cell, the number of trials.
 fn sentence(overview: &Overview) -> (Tone, String) {
+    if let Some(answer) = searches::answer(overview) {
+        return answer;
+    }
     if let Some(outages) = outages::longest(overview) {
         return (Tone::Strong, outages);
     }
     if let Some(Banner { tone, text, .. }) = goals::highest_rate(overview) {
         return (tone, text);
     }
-    let effects = overview.effects.first();
-    let effects = effects.map(|main| wording::effects_answer(overview, main));
-    let known = effects.or_else(|| best(overview));
+    let known = load_curve::answer(overview).or_else(|| effects_answer(overview)).or_else(|| best(overview));
     (Tone::Strong, known.unwrap_or_else(|| format!("{}.", overview.standing())))
 }
 
 /// Throughput against latency where the load varies, and the effects on the main figure.
 fn pictures(overview: &Overview) -> Vec<Block> {
+    if let Some(forest) = searches::forest(overview) {
+        return vec![Block::forest(forest)];
+    }
     let curve = load_curve::chart(overview).map(Block::chart);
     let main = overview.effects.first();
     let forest = main.and_then(|main| effect_forest::forest(overview, main)).map(Block::forest);
-    // A ratio between rates is what the user asked for: the curve comes first.
-    match goals::highest_rate(overview).is_some() {
-        true => curve.into_iter().chain(forest).collect(),
+    let of_goals = goals::chart(overview).map(Block::chart);
+    // Where the load varies, ratios between its levels are what the user asked for: the curve comes first.
+    match load_curve::is_first(overview) {
+        true => of_goals.into_iter().chain(curve).chain(forest).collect(),
         false => forest.into_iter().chain(curve).collect(),
     }
 }
@@ -300,6 +322,9 @@ fn of_results(overview: &Overview) -> Vec<Metric> {
 
 /// The cells: their main figure and ratios.
 fn results(overview: &Overview) -> Vec<Block> {
+    if searches::is_of_searches(overview) {
+        return searches::blocks(overview);
+    }
     let main = overview.main();
     let mut table = cell_table(overview);
     if overview.marks_told().is_some() {

@@ -4,7 +4,7 @@
 use super::cells::Standing;
 use super::overview::{ContrastOfCell, Overview};
 use super::steps::StepFigures;
-use super::{MARKS, Metric, Ratio, Repeated, Trial};
+use super::{MARKS, Metric, Ratio, Repeated, Trial, searches};
 use crate::values::{Fields, Value, fields};
 
 /// The document.
@@ -67,6 +67,7 @@ fn of_trial<'a>(overview: &'a Overview, number: usize, trial: &'a Trial) -> Fiel
     }
     .and("goals", Some(trial.goals()).filter(|goals| !goals.is_empty()))
     .and("waits", Some(run.and_then(|run| run.waits.as_ref()).map_or(&[][..], |waits| &waits.top)))
+    .and("search", trial.search.as_ref().map(searches::search_fields))
     .and("steps", trial.steps.as_ref().map(|record| record.steps.as_slice()))
 }
 
@@ -192,4 +193,5 @@ fn of_cell(overview: &Overview, number: usize) -> Fields<'_> {
     .and("ratios_to_first_host", cell.on_first_host.map(|_| ratios(Overview::ratio_to_first_host)))
     .then(fields! { "marks" => marks.collect::<Vec<_>>(), "waits" => cell.waits.as_slice() })
     .and("steps", (!steps.is_empty()).then_some(steps))
+    .and("highest_rate", searches::rate_fields(overview, number))
 }

@@ -25,6 +25,8 @@ mod overview;
 
 mod steps;
 
+mod searches;
+
 mod query_sets;
 
 mod chart;

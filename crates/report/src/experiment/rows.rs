@@ -5,7 +5,7 @@ use results::{StepResult, StepTime};
 
 use super::cells::Standing;
 use super::overview::Overview;
-use super::{Metric, Trial};
+use super::{Metric, Trial, searches};
 use crate::queries::answer_name;
 use crate::run::wait_item;
 use crate::values::{Value, ValueTable};
@@ -49,8 +49,12 @@ const OF_STEP: [StepColumn; 23] = [
 pub(crate) fn rows(overview: &Overview) -> ValueTable<'_> {
     let has_steps = overview.has_steps();
     let of_step = OF_STEP.iter().map(|(name, _)| *name);
-    let figures: Vec<&'static str> =
-        if has_steps { of_step.collect() } else { metrics().map(Metric::column).chain(AFTER).collect() };
+    let is_of_searches = searches::is_of_searches(overview);
+    let figures: Vec<&'static str> = match (has_steps, is_of_searches) {
+        (true, _) => of_step.collect(),
+        (false, true) => searches::COLUMNS.to_vec(),
+        (false, false) => metrics().map(Metric::column).chain(AFTER).collect(),
+    };
     let own: Vec<&str> = BEFORE.iter().chain(&BETWEEN).chain(&figures).copied().collect();
     // A factor with the name of one of these columns gets a prefix.
     let factor_column =
@@ -58,8 +62,13 @@ pub(crate) fn rows(overview: &Overview) -> ValueTable<'_> {
     let factors = overview.factors.iter().map(|factor| Value::from(factor_column(&factor.name)));
     let columns = BEFORE.into_iter().map(Value::from).chain(factors);
     let columns = columns.chain(BETWEEN.into_iter().chain(figures).map(Value::from)).collect();
-    let of_trial = |(number, trial)| {
-        if has_steps { of_steps(overview, number, trial) } else { vec![of_load(overview, number, trial)] }
+    let of_trial = |(number, trial)| match (has_steps, is_of_searches) {
+        (true, _) => of_steps(overview, number, trial),
+        (false, true) => {
+            let values = searches::values(trial.complete_search());
+            vec![head(overview, number, trial).into_iter().chain(values).collect()]
+        }
+        (false, false) => vec![of_load(overview, number, trial)],
     };
     ValueTable { columns, rows: (1..).zip(&overview.trials).flat_map(of_trial).collect() }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::prose::markup_escaped;
+use crate::prose::{markup_escaped, names_escaped};
 
 /// A piece of a page.
 #[derive(Debug, Default)]
@@ -26,24 +26,12 @@ impl Markup {
 
     /// Text.
     pub(crate) fn text(&mut self, text: &str) {
-        self.0 += &markup_escaped(text, |character| match character {
-            '\'' => Some("&#39;"),
-            '\n' | '\t' => None,
-            // HTML has no place for controls (HTML Living Standard, §13.1), and we have none for what turns text.
-            character => results::steers(character).then_some("\u{fffd}"),
-        });
+        self.0 += &escaped(text);
     }
 
     /// Text whose long names may be broken behind an underscore, and nowhere else.
     pub(crate) fn names(&mut self, text: &str) {
-        const LONG: usize = 14;
-        let is_long = |word: &str| word.chars().count() > LONG;
-        for part in text.split_inclusive('_') {
-            self.text(part);
-            if part.ends_with('_') && text.split(' ').any(is_long) {
-                self.raw("<wbr>");
-            }
-        }
+        self.0 += &names_escaped(text, escaped);
     }
 
     /// An element with something in it.
@@ -104,6 +92,15 @@ impl Markup {
     }
 }
 
+fn escaped(text: &str) -> String {
+    markup_escaped(text, |character| match character {
+        '\'' => Some("&#39;"),
+        '\n' | '\t' => None,
+        // HTML has no place for controls (HTML Living Standard, §13.1), and we have none for what turns text.
+        character => results::steers(character).then_some("\u{fffd}"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +113,13 @@ mod tests {
             markup.finish(),
             "<p title=\"&quot;&gt;&lt;script&gt;\">a&lt;b &amp; &#39;c&#39;\u{fffd}\u{fffd}[2J</p>"
         );
+    }
+
+    #[test]
+    fn long_names_may_be_broken_behind_their_underscores() {
+        let mut markup = Markup::new();
+        markup.names("synchronous_commit <off> ÷ work_mem");
+        assert_eq!(markup.finish(), "synchronous_<wbr>commit &lt;off&gt; ÷ work_mem");
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>) -> (Tone, String) {
     (tone, format!("{queries} took {}{}{troubles}.", said::duration(total), longest.unwrap_or_default()))
 }
 
-/// `after takes ×1.22 (1.04 … 1.42) the time of before, on geometric average.` Of several, the shortest.
+/// `after is slower than before: ×1.22 (1.04 … 1.42) of the time per query.` Of several, the shortest.
 fn of_several(compared: &Compared<'_>, base: &ComparedSet<'_>, others: &[ComparedSet<'_>]) -> (Tone, String) {
     let known = others.iter().filter_map(|set| Some((set, set.ratio?)));
     let Some((set, ratio)) = known.min_by(|a, b| a.1.value.total_cmp(&b.1.value)) else {
@@ -67,15 +67,15 @@ fn of_several(compared: &Compared<'_>, base: &ComparedSet<'_>, others: &[Compare
     let shown = |ratio: &QueryRatio| format!("{} {}", said::ratio(ratio), said::bounds(ratio));
     let shown = shown(&ratio);
     let lacking = lacking.unwrap_or_default();
-    (
-        tone,
-        format!(
-            "{first}{} takes {} the time of {} per query{lacking}.",
-            set.label,
-            shown.trim_end(),
-            base.label
-        ),
-    )
+    let is = match ratio.verdict() {
+        Verdict::Faster => "is faster than",
+        Verdict::Slower => "is slower than",
+        Verdict::NotSlower => "is not slower than",
+        Verdict::Inconclusive => "is not surely faster or slower than",
+        Verdict::NotJudged => "against",
+    };
+    let (label, base) = (&set.label, &base.label);
+    (tone, format!("{first}{label} {is} {base}: {} of the time per query{lacking}.", shown.trim_end()))
 }
 
 /// Queries with a duration.

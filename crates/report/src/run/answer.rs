@@ -1,7 +1,7 @@
 //! The first screen of a run's page: the answer in one sentence of at most 20 words, the first figures, and what limited
 //! the run, each explanation folded into one line.
 
-use results::{Counts, LimitedBy, Outages, Record, Status, Verification, WaitShare};
+use results::{Counts, LimitedBy, Outages, Record, Status, Verdict, Verification, WaitShare};
 
 use super::impact::{self, ActionImpact, Impact};
 use super::{brief, load, ranks, stages, warnings};
@@ -54,7 +54,12 @@ fn sentence(record: &Record) -> (Tone, String) {
         let (tone, word) = if has_failed { (Tone::Bad, "Failed") } else { (Tone::Caution, "Interrupted") };
         return (tone, format!("{word} {when}; until then {}.", figures_in_words(record)));
     }
-    let rest = of_actions(&impact::impacts(record)).unwrap_or_else(|| wording::limit(verdict));
+    if let Some((verdict, goals)) = wording::goals_answer(&record.summary.goals) {
+        return (crate::goals::tone(verdict), format!("{goals} at {}.", load_in_words(record)));
+    }
+    let rest = of_actions(&impact::impacts(record))
+        .or_else(|| of_waits(record, verdict))
+        .unwrap_or_else(|| wording::limit(verdict, record.plan.clients));
     (if is_client { Tone::Bad } else { Tone::Strong }, format!("{}; {rest}.", figures_in_words(record)))
 }
 
@@ -101,6 +106,26 @@ pub(super) fn precision(record: &Record) -> Option<f64> {
     let tps = record.summary.tps;
     let interval = record.summary.confidence.tps.filter(|_| tps > 0.0)?;
     Some(half_width(tps, interval.low, interval.high) / tps)
+}
+
+/// `200 tps`, `64 clients`
+fn load_in_words(record: &Record) -> String {
+    match stages::scheduled(&record.plan) {
+        Some(rate) => format!("{rate}{TIE}tps"),
+        None => brief::clients_in_words(&record.plan),
+    }
+}
+
+/// Waits below this share of the backends' time are not the answer.
+const WAIT_SHARE_MIN: f64 = 0.3;
+
+/// What the backends waited for most, where no resource of the server was at its limit.
+fn of_waits(record: &Record, verdict: Option<&Verdict>) -> Option<String> {
+    verdict.filter(|verdict| verdict.limit == LimitedBy::Server && verdict.resource.is_none())?;
+    let wait = record.observation.as_ref()?.waits.as_ref()?.top.first()?;
+    let is_wait = !matches!(wait.event_type.as_str(), "CPU" | "") && wait.share >= WAIT_SHARE_MIN;
+    let name = wording::wait_name(&wait.event_type, &wait.event);
+    is_wait.then(|| format!("backends waited for {name} {} of the time", percent(wait.share, 1.0)))
 }
 
 /// The action that changed the load most.
@@ -218,12 +243,13 @@ pub(super) fn lines(record: &Record) -> Vec<Block> {
     let is_client = verdict.is_some_and(|verdict| verdict.limit == LimitedBy::Generator);
     let evidence = verdict.map(|verdict| wording::evidence_of_run(record, verdict)).unwrap_or_default();
     let has_load = !record.everything_failed() && record.summary.duration_s > 0.0;
-    let limit = capitalised(&wording::limit(verdict));
+    let limit = capitalised(&wording::limit(verdict, record.plan.clients));
     let limit = locked(record, &impacts).map_or(limit.clone(), |locked| format!("{limit} {locked}"));
     // Where nothing succeeded, a limit or a steady state would say nothing about the server.
     if has_load || is_client {
         blocks.push(Block::Banner(if is_client { Tone::Bad } else { Tone::Plain }, limit, evidence));
     }
+    blocks.extend(left_out(record).map(|text| Block::Banner(Tone::Caution, String::new(), text)));
     if let Some((tone, text)) = warnings::steady_state(record).filter(|_| has_load) {
         blocks.push(Block::Banner(tone, String::new(), text));
     }
@@ -231,6 +257,31 @@ pub(super) fn lines(record: &Record) -> Vec<Block> {
     blocks.extend(per_minute.map(|text| Block::Paragraph(Tone::Plain, text)));
     blocks.push(Block::quiet(load_sentence(record)));
     blocks
+}
+
+/// Less than this share of the normal throughput is a pause.
+const PAUSE_SHARE_MAX: f64 = 0.1;
+const MICROSECONDS_PER_SECOND: f64 = 1e6;
+
+/// That percentiles have next to nothing of a pause: without a rate, clients send nothing while they wait.
+pub(super) fn left_out(record: &Record) -> Option<String> {
+    let impacts = impact::impacts(record);
+    let of_action = |it: &ActionImpact| match it.impact {
+        Impact::Throughput { during_tps, normal_tps, .. } => {
+            (during_tps < PAUSE_SHARE_MAX * normal_tps).then_some(it.end_s - it.begin_s)
+        }
+        Impact::Response { .. } | Impact::NotSeen | Impact::Unknown => None,
+    };
+    let pauses = impacts.iter().filter_map(of_action).chain(wording::longest_interruption_s(&record.summary));
+    let pause_s = pauses.max_by(f64::total_cmp).filter(|_| stages::scheduled(&record.plan).is_none())?;
+    let is_there = Metric::P999.of(record).is_some_and(|us| us > pause_s * MICROSECONDS_PER_SECOND / 2.0);
+    (!is_there).then(|| {
+        format!(
+            "Percentiles leave out the pause of {}: without a rate, clients send next to nothing in it. With -R, the \
+             transactions that were due count.",
+            measured_seconds(pause_s)
+        )
+    })
 }
 
 /// Waits for locks below this share of the backends' time are not named.

@@ -110,6 +110,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("per minute", load::per_minute(record)),
         ("late/skipped", load::late_or_skipped(record)),
         ("stalls", load::stalls(record)),
+        ("percentiles", answer::left_out(record)),
         ("start delay", load::start_delay(record)),
         ("retried", retried(plan, summary)),
         ("connecting", connecting(summary)),

@@ -12,6 +12,7 @@ use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Section, Table, TableOf, Tone};
 use crate::figures::{TIE, rate, rate_known_to};
 use crate::metrics::{Metric, Quantity};
+use crate::models;
 use crate::prose::{enumerate, escaped_line};
 use crate::ratios;
 
@@ -201,7 +202,10 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
         false => format!("{} ({}): {}", run.label, run.name, run.description),
     };
     let names = vec![Block::List(Tone::Plain, compared.iter().map(name).collect())];
-    let (answer, told) = answer_of_runs(&compared);
+    let (of_compared, told) = answer_of_runs(&compared);
+    let of_loads = load_curve::answer(runs).map(|sentence| Block::Answer(Tone::Strong, sentence));
+    let is_ladder = of_loads.is_some();
+    let answer = of_loads.or(of_compared);
     // The forest plot shows the same.
     let told = if difference::forest(&compared).is_some() { Vec::new() } else { told };
     let picture = || difference::forest(&compared).map(Block::forest);
@@ -220,13 +224,16 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.push(terminal("differences", "", vec![Block::List(Tone::Plain, told.clone())]));
     sections.push(terminal("terminal-warnings", "", warnings.clone()));
     sections.push(terminal("terminal-rules", &rules_title, rules.clone()));
+    sections.push(terminal("terminal-models", "models", models::blocks(load_curve::modelled(runs))));
     sections.push(terminal("differing", "differing load and settings", settings::of_terminal(runs)));
-    let mut top: Vec<Block> = answer.into_iter().chain(picture()).chain(curve()).collect();
+    // A ratio between loads is what the user asked for: the curve says more.
+    let of_pairs = if is_ladder { None } else { picture() };
+    let mut top: Vec<Block> = answer.into_iter().chain(curve()).chain(of_pairs).collect();
     if !told.is_empty() {
         top.push(Block::List(Tone::Plain, told.into_iter().take(2 * SENTENCES_MAX).collect()));
     }
     top.push(Block::quiet(
-        "The intervals do not include the variation from run to run: repeat the runs to see that.",
+        "The intervals of the table do not include the variation from run to run: repeat the runs to see that.",
     ));
     top.push(Block::Table(table(&compared)));
     let commands = latencies::commands_side_by_side(runs).into_iter().collect();
@@ -235,6 +242,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     sections.extend([
         documents("comparison", "", "", top),
         documents("warnings", warnings_title, "", warnings),
+        documents("models", "Models", "Models", models::blocks(load_curve::modelled(runs))),
         documents("over-time", "Over time", "Over time", over_time),
         documents("latency", "Latency", "Latency", charts(percentiles.into_iter().collect())),
         documents("commands", "Commands", "Commands", commands),

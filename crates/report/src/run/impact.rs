@@ -1,20 +1,13 @@
 //! What each action did to the load of a run: the throughput while it ran against the normal one, and when that was back.
 //! Pure; used by the first lines of a page and by the list of actions.
 
-use results::{Interval, Record};
+use results::Record;
 
 use super::actions::detail;
+use super::seconds::{NORMAL_MIN, Normal, Second, seconds_of};
 use crate::figures::{TIE, fixed, latency, measured_seconds};
 use crate::prose::cut;
 
-/// The normal seconds without which nothing is said.
-const NORMAL_MIN: usize = 5;
-/// Deviations from the normal rate that chance explains, in standard deviations.
-const DEVIATIONS: f64 = 4.0;
-/// The standard deviation of a normal distribution, as a multiple of its median absolute deviation.
-const OF_MEDIAN_DEVIATION: f64 = 1.4826;
-/// Smaller changes are no effect, however steady the load was.
-const SHARE_MIN: f64 = 0.05;
 /// An interval belongs to the time in which an action ran from this share of it on.
 const WITHIN_MIN: f64 = 0.8;
 /// Seconds in a row that are normal again.
@@ -65,79 +58,12 @@ pub(super) fn impacts(record: &Record) -> Vec<ActionImpact> {
         .collect();
     actions.sort_by(|one, other| one.begin_s.total_cmp(&other.begin_s));
     let times: Vec<(f64, f64)> = actions.iter().map(|it| (it.begin_s, it.end_s)).collect();
-    let seconds: Vec<Second> = record.intervals.iter().filter_map(Second::of).collect();
+    let seconds = seconds_of(record);
     for (at, action) in actions.iter_mut().enumerate() {
         let next_s = times.get(at + 1).map_or(f64::INFINITY, |next| next.0);
         action.impact = impact(&seconds, &times, times[at], next_s);
     }
     actions
-}
-
-/// An interval of the run.
-#[derive(Clone, Copy, Debug)]
-struct Second {
-    start_s: f64,
-    end_s: f64,
-    tps: f64,
-    /// `None` if nothing succeeded.
-    response_us: Option<f64>,
-}
-
-/// A shorter interval is a rest.
-const LENGTH_MIN_S: f64 = 0.5;
-const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
-
-impl Second {
-    fn of(interval: &Interval) -> Option<Second> {
-        let Interval { start_s, end_s, counts, scripts } = interval;
-        let length_s = end_s - start_s;
-        let responses = scripts.iter().map(|script| &script.response);
-        let (count, sum_ns) =
-            responses.fold((0, 0), |(count, sum), response| (count + response.count, sum + response.sum_ns));
-        (length_s >= LENGTH_MIN_S).then(|| Second {
-            start_s: *start_s,
-            end_s: *end_s,
-            tps: counts.succeeded as f64 / length_s,
-            response_us: (count > 0).then(|| sum_ns as f64 / count as f64 / NANOSECONDS_PER_MICROSECOND),
-        })
-    }
-
-    fn overlap_s(&self, (begin_s, end_s): (f64, f64)) -> f64 {
-        (self.end_s.min(end_s) - self.start_s.max(begin_s)).max(0.0)
-    }
-
-    /// Whether the time is in it, or passes through it.
-    fn touches(&self, (begin_s, end_s): (f64, f64)) -> bool {
-        self.start_s <= end_s && begin_s <= self.end_s
-    }
-}
-
-/// The values that are normal: around the median.
-#[derive(Clone, Copy, Debug)]
-struct Normal {
-    median: f64,
-    tolerance: f64,
-}
-
-impl Normal {
-    fn of(mut values: Vec<f64>) -> Option<Normal> {
-        if values.len() < NORMAL_MIN {
-            return None;
-        }
-        let center = median(&mut values);
-        let mut deviations: Vec<f64> = values.iter().map(|value| (value - center).abs()).collect();
-        let deviation = median(&mut deviations) * OF_MEDIAN_DEVIATION;
-        Some(Normal { median: center, tolerance: (DEVIATIONS * deviation).max(SHARE_MIN * center) })
-    }
-
-    fn has(&self, value: f64) -> bool {
-        (value - self.median).abs() <= self.tolerance
-    }
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// The effect of the action at `time`, among all actions; the next one begins at `next_s`.

@@ -22,6 +22,7 @@ mod ranks;
 mod relations;
 mod rows;
 mod rules;
+mod seconds;
 mod server;
 mod settings;
 mod stages;

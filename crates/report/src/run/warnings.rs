@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use results::{BuildFingerprint, Event, Limit, LimitedBy, Record, ServiceLevel, Status};
 
 use super::labels::labels;
-use super::{Run, goals};
+use super::{Run, goals, seconds};
 use crate::document::{Banner, Block, Tone};
 use crate::figures::{asked_seconds, counted, measured_seconds};
 use crate::prose::{enumerate, escaped_line, sentence};
@@ -24,7 +24,7 @@ pub(super) fn banners(record: &Record) -> Vec<Banner> {
     interrupted
         .into_iter()
         .chain(cut_short)
-        .chain(goals::banner(record))
+        .chain(goals::banner(record).map(Banner::for_terminal))
         .chain(kept)
         .chain(everything_failed)
         .chain(client_limited)
@@ -168,11 +168,17 @@ fn damaged_sentence(number: usize) -> Option<String> {
     (number > 0).then(|| format!("{histograms} in the record cannot be read; the charts leave them out."))
 }
 
-/// Whether the run had settled, and the evidence.
+/// Whether the run had settled, and the evidence. `None` beside an outage, a long stall or a throughput that is known to
+/// no better than ± 100 %: `steady` would contradict them.
 pub(super) fn steady_state(record: &Record) -> Option<(Tone, String)> {
     let state = record.summary.steady_state.as_ref()?;
+    let is_known = super::answer::precision(record).is_none_or(|half| half < 1.0);
+    let is_interrupted = wording::interruption(&record.summary).is_some();
+    if state.settled == Some(true) && (is_interrupted || !is_known) {
+        return None;
+    }
     let tone = if state.settled == Some(false) { Tone::Bad } else { Tone::Plain };
-    Some((tone, wording::steady(state)))
+    Some((tone, wording::steady(state, seconds::dips_in_words(record))))
 }
 
 /// What an event was about: the reason of a checkpoint, the table of a vacuum.

@@ -2,11 +2,12 @@
 //! and the method; and as rows. `lab` searches, the sentences are in `words`.
 
 mod charts;
+mod versus;
 mod words;
 
 use results::{LoadFigures, LoadVerdict, SearchConfirmation, SearchLoad, SearchRecord};
 
-pub(crate) use words::search_in_short;
+pub(crate) use words::{goals as goals_in_words, rounded as rounded_rate, search_in_short};
 
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, TableOf, Tone, with_contents,
@@ -22,16 +23,25 @@ const LOADS_ON_TERMINAL: usize = 12;
 
 /// The document of a search.
 pub fn search(record: &SearchRecord) -> Document {
+    if let Some(comparison) = &record.comparison {
+        return versus::document(record, comparison);
+    }
     let answer = words::answer(record);
     let confirmation = words::confirmation(record);
     let first = std::iter::once(answer.clone()).chain(confirmation.clone()).collect::<Vec<_>>().join("\n");
     let early_end = words::early_end(record).map(|text| Banner::new(Tone::Caution, text));
     let tone = words::tone(record);
-    let banners = std::iter::once(Banner::new(tone, first).for_terminal()).chain(early_end).collect();
+    let expected = words::expected(record);
+    let of_expected = expected.clone().map(|(tone, text)| Banner::new(tone, text).for_terminal());
+    let banners = std::iter::once(Banner::new(tone, first).for_terminal())
+        .chain(of_expected)
+        .chain(early_end)
+        .collect();
     let on_page = |id, title: &str, link, blocks| Section::new(id, title, link, Audience::Documents, blocks);
     let on_terminal = |id, blocks| Section::new(id, "", "", Audience::Terminal, blocks);
     let mut beginning = vec![Block::Answer(tone, answer)];
     beginning.extend(confirmation.map(|text| Block::Paragraph(Tone::Plain, text)));
+    beginning.extend(expected.map(|(tone, text)| Block::Paragraph(tone, text)));
     beginning.extend(charts::charts(record).into_iter().map(Block::chart));
     let all: Vec<&SearchLoad> = record.search.loads.iter().collect();
     let server = record.environment.server.as_ref();
@@ -92,6 +102,10 @@ fn facts(record: &SearchRecord) -> Vec<Fact> {
         "trials",
         format!("{trials} at {}", counted(search.loads.len() as u64, "rate", "rates")),
     ));
+    if search.repeated > 0 {
+        let loads = counted(search.repeated.into(), "load", "loads");
+        facts.push(Fact::new("repeated", format!("{loads}, because other programs had delayed pgmeter")));
+    }
     facts.push(Fact::new("time", elapsed));
     facts.push(Fact::new("seed", search.method.seed.to_string()));
     facts.extend(Fact::known([("command", command)]));
@@ -165,38 +179,45 @@ fn confirmations(record: &SearchRecord) -> Table {
 
 /// A row for each load.
 pub(crate) fn search_rows(record: &SearchRecord) -> ValueTable<'_> {
-    let row = |load: &SearchLoad| -> Vec<Value<'_>> {
-        let LoadFigures { rate_tps, verdict, goals, achieved_tps, p50_us, p99_us, p999_us, nearest } =
-            &load.figures;
-        let excess =
-            |(count, goal): (&results::OverCount, &results::SearchGoal)| (count.share(), goal.allowed_share);
-        let shares = goals.iter().zip(&record.search.goals).map(excess);
-        // Of several goals, the one that is nearest to being broken.
-        let worst = shares.max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
-        vec![
-            (*rate_tps).into(),
-            verdict.name().into(),
-            (*achieved_tps).into(),
-            worst.map(|(share, _)| share).into(),
-            worst.map(|(_, allowed)| allowed).into(),
-            (*p50_us).into(),
-            (*p99_us).into(),
-            (*p999_us).into(),
-            nearest.map(|it| it.resource.name()).into(),
-            nearest.map(|it| it.share).into(),
-            load.trials.len().into(),
-        ]
-    };
-    let rows = record.search.loads.iter().map(row).collect();
-    ValueTable::new(
-        "rate_tps,verdict,achieved_tps,over_share,allowed_share,p50_us,p99_us,p999_us,nearest_limit,nearest_share,trials",
-        rows,
-    )
+    if let Some(comparison) = &record.comparison {
+        return versus::rows(record, comparison);
+    }
+    let rows = record.search.loads.iter().map(|load| load_values(record, load)).collect();
+    ValueTable::new(COLUMNS, rows)
+}
+
+const COLUMNS: &str = "rate_tps,verdict,achieved_tps,over_share,allowed_share,p50_us,p99_us,p999_us,nearest_limit,nearest_share,trials";
+
+/// The values of a load, in the order of the columns.
+fn load_values<'a>(record: &'a SearchRecord, load: &'a SearchLoad) -> Vec<Value<'a>> {
+    let LoadFigures { rate_tps, verdict, goals, achieved_tps, p50_us, p99_us, p999_us, nearest } =
+        &load.figures;
+    let excess =
+        |(count, goal): (&results::OverCount, &results::SearchGoal)| (count.share(), goal.allowed_share);
+    let shares = goals.iter().zip(&record.search.goals).map(excess);
+    // Of several goals, the one that is nearest to being broken.
+    let worst = shares.max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+    vec![
+        (*rate_tps).into(),
+        verdict.name().into(),
+        (*achieved_tps).into(),
+        worst.map(|(share, _)| share).into(),
+        worst.map(|(_, allowed)| allowed).into(),
+        (*p50_us).into(),
+        (*p99_us).into(),
+        (*p999_us).into(),
+        nearest.map(|it| it.resource.name()).into(),
+        nearest.map(|it| it.share).into(),
+        load.trials.len().into(),
+    ]
 }
 
 /// The answer without the limit, for continuous integration.
 pub(crate) fn search_sentence(record: &SearchRecord) -> String {
-    words::answer(record)
+    match &record.comparison {
+        Some(comparison) => versus::answer(record, comparison).1,
+        None => words::answer(record),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! A search in all formats, and the sentences of all kinds of answers.
 //! The search is that of `testkit`.
 
-use results::{SearchAnswer, SearchRecord, SearchResult, Status};
+use results::{
+    ComparisonDecision, ExpectedRate, GoalVerdict, RateInterval, RatioInterval, SearchAnswer,
+    SearchComparison, SearchRecord, SearchResult, Status,
+};
 use testkit::search_record::{search_record, trial};
 
 use super::*;
@@ -91,6 +94,26 @@ fn an_answer_that_ended_early_says_so_and_gives_no_advice_about_the_budget() {
 }
 
 #[test]
+fn an_expected_rate_is_judged_on_the_page_and_in_junit() {
+    let mut record = search_record();
+    record.search.expected = Some(ExpectedRate { rate_tps: 4_500.0, verdict: GoalVerdict::Missed });
+    record.search.repeated = 2;
+    let text = shown(&record, Format::Text);
+    assert!(text.contains("\nExpected: more than 4,500 tps; missed.\n"), "{text}");
+    assert!(
+        text.contains("  repeated        2 loads, because other programs had delayed pgmeter\n"),
+        "{text}"
+    );
+    let junit = shown(&record, Format::Junit);
+    assert!(
+        junit.contains("name=\"search.rate_tps &gt; 4500\"") && junit.contains("failures=\"1\""),
+        "{junit}"
+    );
+    record.search.expected = Some(ExpectedRate { rate_tps: 3_000.0, verdict: GoalVerdict::Met });
+    assert!(shown(&record, Format::Junit).contains("failures=\"0\" errors=\"0\""));
+}
+
+#[test]
 fn confirmations_say_what_was_inside() {
     let of = |checkpoints, autovacuums| {
         let mut record = search_record();
@@ -140,4 +163,55 @@ fn the_page_begins_with_the_answer_and_has_the_curve_and_the_loads() {
         "most of the time",
     ];
     assert!(order.map(place).is_sorted(), "{:?}", order.map(place));
+}
+
+/// Side B with a rate of 3,320 tps, beside side A with 4,148 tps.
+fn versus(decision: ComparisonDecision) -> SearchRecord {
+    let (a, mut b) = (search_record(), search_record());
+    b.search.rate_tps = Some(3_320.0);
+    b.search.interval = Some(RateInterval { low: 3_200.0, high: 3_440.0 });
+    let is_known = decision != ComparisonDecision::Undecided;
+    let comparison = SearchComparison {
+        factor: "settings.jit".to_owned(),
+        labels: ["on".to_owned(), "off".to_owned()],
+        a,
+        ratio: is_known.then_some(0.8),
+        interval: is_known.then_some(RatioInterval { low: 0.76, high: 0.84 }),
+        tolerance: 0.02,
+        decision,
+    };
+    SearchRecord { comparison: Some(Box::new(comparison)), ..b }
+}
+
+#[test]
+fn two_searches_in_turns_begin_with_the_side_that_sustains_less() {
+    let record = versus(ComparisonDecision::WorseThanTolerance);
+    insta::assert_snapshot!(shown(&record, Format::Text), @"");
+    let page = shown(&record, Format::Html);
+    let place = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}"));
+    let order =
+        ["off sustains 20", "Highest rate that keeps the goals", "A: on", "Transactions over the limit"];
+    assert!(order.map(place).is_sorted(), "{:?}", order.map(place));
+    let junit = shown(&record, Format::Junit);
+    assert!(
+        junit.contains("name=\"highest rate of B beside A\"") && junit.contains("failures=\"1\""),
+        "{junit}"
+    );
+    let csv = shown(&record, Format::Csv);
+    assert!(
+        csv.starts_with("side,rate_tps,") && csv.contains("\nA,4280,broken,") && csv.contains("\nB,4280,"),
+        "{csv}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&shown(&record, Format::Json)).unwrap();
+    assert_eq!(json["comparison"]["decision"], "worse_than_tolerance");
+}
+
+#[test]
+fn a_side_without_an_interval_leaves_the_comparison_open() {
+    let mut record = versus(ComparisonDecision::Undecided);
+    (record.search.interval, record.search.answer) = (None, SearchAnswer::Between);
+    let text = shown(&record, Format::Text);
+    assert!(text.contains("Inconclusive: the search on B found no rate with an interval."), "{text}");
+    assert!(text.contains("at least 3,320"), "{text}");
+    assert!(shown(&record, Format::Junit).contains("errors=\"1\""));
 }

@@ -7,13 +7,15 @@ use stats::goals::GoalFigure;
 use crate::document::Tone;
 use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, counted, percent};
 use crate::prose::{enumerate, escaped_line};
+use crate::ratios;
+use crate::wording;
 
 /// Use from which a resource is called the limit. Below it, it is only nearer to its limit than others.
 const LIMITING: f64 = 0.8;
 const NANOS_PER_MICRO: f64 = 1e3;
 
 /// A rate that is known to three digits at most: `4,150`.
-pub(super) fn rounded(tps: f64) -> String {
+pub(crate) fn rounded(tps: f64) -> String {
     // As text and back: rounded to significant digits.
     as_asked(format!("{tps:.2e}").parse().unwrap_or(tps))
 }
@@ -23,7 +25,7 @@ fn tps(value: f64) -> String {
 }
 
 /// `p99 < 20 ms and failed < 1%`.
-pub(super) fn goals(goals: &[SearchGoal]) -> String {
+pub(crate) fn goals(goals: &[SearchGoal]) -> String {
     enumerate(&goals.iter().map(goal).collect::<Vec<_>>())
 }
 
@@ -40,6 +42,16 @@ pub(super) fn goal(goal: &SearchGoal) -> String {
         | GoalFigure::Late
         | GoalFigure::Tps => escaped_line(&goal.to_string()),
     }
+}
+
+/// `EXPECTED more than 3,000 tps: missed.`
+pub(super) fn expected(record: &SearchRecord) -> Option<(Tone, String)> {
+    let expected = record.search.expected?;
+    let verdict = wording::verdict_name(expected.verdict);
+    Some((
+        crate::goals::tone(expected.verdict),
+        format!("Expected: more than {}; {verdict}.", tps(expected.rate_tps)),
+    ))
 }
 
 /// How the answer is shown.
@@ -164,6 +176,11 @@ pub(super) fn early_end(record: &SearchRecord) -> Option<String> {
 /// In a list: `4,150 tps (4,000 … 4,280) with p99 < 20ms`.
 pub(crate) fn search_in_short(line: &SearchLine) -> String {
     let goals = escaped_line(&line.goals);
+    if let Some(decision) = line.decision {
+        let interval = line.ratio_low.zip(line.ratio_high);
+        let ratio = line.ratio.map_or("unknown".to_owned(), |ratio| ratios::ratio(ratio, interval));
+        return format!("{}: rate {ratio} with {goals}", wording::decision_in_short(decision));
+    }
     let rate = line.rate_tps.map(tps);
     let answer = match (line.answer, rate, line.rate_low.zip(line.rate_high)) {
         (Some(SearchAnswer::Sustains), Some(rate), Some((low, high))) => {

@@ -17,7 +17,7 @@ use crate::document::{
 };
 use crate::figures::{TIE, count, counted};
 use crate::metrics::Quantity;
-use crate::prose::{capitalised, enumerate, escaped_line, moment};
+use crate::prose::{capitalised, cut, enumerate, escaped_line, moment};
 use crate::values::ValueTable;
 use weaknesses::weaknesses;
 
@@ -103,20 +103,39 @@ fn answer(scan: &Scan) -> (Tone, String) {
             let tone = if is_open { Tone::Caution } else { Tone::Good };
             (tone, "The server accepts TLS; no weakness was found.".to_owned())
         }
-        (0, others) => (
-            Tone::Caution,
-            format!("The server accepts TLS, with {}.", counted(others, "weakness", "weaknesses")),
-        ),
         (must, others) => {
-            let more = if others > 0 { format!(", and {others} more") } else { String::new() };
-            let weaknesses = counted(must, "weakness", "weaknesses");
-            let text = format!(
-                "The server accepts TLS, with {weaknesses} against a MUST of the recommendations{more}."
-            );
-            (Tone::Bad, text)
+            let (first, by) = first_words(scan);
+            let more = must + others - 1;
+            let more = if more > 0 {
+                format!("; {}", counted(more, "more weakness", "more weaknesses"))
+            } else {
+                String::new()
+            };
+            match must {
+                0 => {
+                    (Tone::Caution, format!("The server's TLS is not as recommended: {first} ({by}){more}."))
+                }
+                _ => (Tone::Bad, format!("The server's TLS is weak: {first}, against a MUST of {by}{more}.")),
+            }
         }
     }
 }
+
+/// The first words about the gravest weakness, with what it concerns, and who says so.
+fn first_words(scan: &Scan) -> (String, &'static str) {
+    // They are in the order of their levels.
+    let Some(Weakness { kind, subjects, source, .. }) = scan.weaknesses.first() else {
+        return Default::default();
+    };
+    let first = subjects.first().map(|subject| cut(&escaped_line(subject), SUBJECT_LEN_MAX));
+    let others = subjects.len().saturating_sub(1);
+    let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+    let of = first.map(|first| format!(" ({first}{others})")).unwrap_or_default();
+    (weakness_name(*kind).to_owned() + &of, source)
+}
+
+/// The longest name of a suite or certificate in the answer.
+const SUBJECT_LEN_MAX: usize = 40;
 
 fn of_level(scan: &Scan, level: Level) -> u64 {
     scan.weaknesses.iter().filter(|weakness| weakness.level == level).count() as u64
@@ -539,9 +558,9 @@ mod tests {
         let lines: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for expected in [
-            "The server accepts TLS, with 1 weakness against a MUST of the recommendations, and 2 more. It did not \
-             answer 1 question,",
-            "so there may be more weaknesses.",
+            "The server's TLS is weak: short key (CN=db), against a MUST of RFC 9325, section 4.5; 2 more weaknesses. \
+             It did not",
+            "answer 1 question, so there may be more weaknesses.",
             "version after SSLRequest direct",
             "TLSv1 refused by alert protocol_version connection closed",
             "TLSv1.1 connection closed connection closed",

@@ -16,16 +16,20 @@ use crate::ratios;
 /// So few set-ups of two servers are called few.
 const SETUPS_FEW: u64 = 5;
 
+/// In a column of a list.
+pub(crate) fn decision_in_short(decision: ComparisonDecision) -> &'static str {
+    match decision {
+        ComparisonDecision::Better => "B better",
+        ComparisonDecision::Equivalent => "equivalent",
+        ComparisonDecision::NoWorse => "B no worse",
+        ComparisonDecision::WorseThanTolerance => "B worse",
+        ComparisonDecision::Undecided => "undecided",
+    }
+}
+
 /// In a column of a list: `B better: tps +4.2 %`, `interrupted, undecided: tps +0.3 %`.
 pub(crate) fn comparison_in_short(line: &ComparisonLine) -> String {
-    let decision = match line.decision {
-        Some(ComparisonDecision::Better) => "B better",
-        Some(ComparisonDecision::Equivalent) => "equivalent",
-        Some(ComparisonDecision::NoWorse) => "B no worse",
-        Some(ComparisonDecision::WorseThanTolerance) => "B worse",
-        Some(ComparisonDecision::Undecided) => "undecided",
-        None => "unknown",
-    };
+    let decision = line.decision.map_or("unknown", decision_in_short);
     let is_whole = line.status == ComparisonStatus::Complete.name();
     let status =
         if is_whole { String::new() } else { format!("{}, ", escaped_line(&line.status).replace('_', " ")) };

@@ -46,17 +46,43 @@ pub(crate) fn effects_answer(overview: &Overview, effects: &Effects) -> String {
         let is_small = overview.screening_tolerance.is_some_and(|tolerance| is_within(ratio, tolerance));
         effect.is_found() && !is_small && !ratios::says_nothing(ratio.interval)
     };
-    let found: Vec<(&LevelEffect, Ratio)> = known().filter(matters).collect();
-    let Some((effect, ratio)) = found.first() else {
+    let found = known().find(matters);
+    // An average over the levels of another factor is of no combination.
+    let first = found.map(|(effect, _)| effect);
+    let first = first.or_else(|| effects.levels.iter().find(|effect| effect.depends.is_some()));
+    if let Some(joint) = first.and_then(|effect| joint_answer(overview, effects, effect)) {
+        return joint;
+    }
+    let Some((effect, ratio)) = found else {
         return format!("No effect on {subject} was found{}.", undecided_count(overview, effects));
     };
     let factor = effect.change.factor;
     let own = named(overview, effect);
     let base = level(overview, factor, effects.base[factor]);
     let first = if overview.screening_tolerance.is_some() { "Look first at" } else { "Largest effect:" };
-    let depends = effect.depends.as_ref().map(|it| factor_name(&overview.factors[it.on].name));
-    let depends = depends.map_or(String::new(), |on| format!("; it depends on {on}"));
-    format!("{first} {own} instead of {base}, {subject} {}{depends}.", shown(ratio))
+    format!("{first} {own} instead of {base}, {subject} {}.", shown(&ratio))
+}
+
+/// An effect that depends on another factor: with the level where it is largest, and with the one where it is smallest.
+fn joint_answer(overview: &Overview, effects: &Effects, effect: &LevelEffect) -> Option<String> {
+    let dependence = effect.depends.as_ref()?;
+    let size = |(_, ratio): &&(usize, Ratio)| ratio.value.ln().abs();
+    let by_size = |a: &&(usize, Ratio), b: &&(usize, Ratio)| size(a).total_cmp(&size(b));
+    let known = || dependence.at_levels.iter().filter(|(_, ratio)| !ratios::says_nothing(ratio.interval));
+    let (largest, smallest) = known().max_by(by_size).zip(known().min_by(by_size))?;
+    let factor = effect.change.factor;
+    let on = factor_name(&overview.factors[dependence.on].name);
+    let at = |number: usize| level(overview, dependence.on, number);
+    Some(format!(
+        "{} instead of {}: {} {} with {on} {}, {} with {}.",
+        named(overview, effect),
+        level(overview, factor, effects.base[factor]),
+        overview.title_of(effects.metric),
+        shown(&largest.1),
+        at(largest.0),
+        ratios::value(smallest.1.value, smallest.1.interval),
+        at(smallest.0),
+    ))
 }
 
 /// `; 2 of 3 are undecided`: those whose interval is wider than what does not matter.
@@ -175,7 +201,8 @@ pub(crate) fn interaction(overview: &Overview, effects: &Effects, number: usize)
 pub(crate) fn other_interactions(effects: &Effects) -> Option<String> {
     let OtherInteractions { count, undecided, range } = effects.others?;
     let range = range.filter(|range| !ratios::says_nothing(Some(*range)));
-    let range = range.and_then(|range| Some(format!("×{}", ratios::range(1.0, Some(range))?)));
+    let range = range.and_then(|range| ratios::range(1.0, Some(range)));
+    let range = range.map(|range| if range.starts_with('±') { range } else { format!("×{range}") });
     let other = if effects.interactions.is_empty() { "" } else { "other " };
     Some(match (range, count, undecided) {
         (Some(range), 1, 0) => format!("The {other}interaction was not found ({range})."),

@@ -47,6 +47,27 @@ pub(crate) fn goals(results: &[GoalResult], measurement: Measurement) -> Option<
     Some((verdict, format!("{heading}: {}", sentence(&named.join("; ")))))
 }
 
+/// `1 of 3 goals missed: p99 is 31.2 ms, not < 20ms`, of the first with the verdict of all. `None` without goals.
+pub(crate) fn goals_answer(results: &[GoalResult]) -> Option<(GoalVerdict, String)> {
+    let verdict = GoalVerdict::of_all(results)?;
+    let of_verdict = || results.iter().filter(|result| result.verdict == verdict);
+    let word = verdict_name(verdict);
+    let heading = match (of_verdict().count(), results.len()) {
+        (1, 1) => format!("Goal {word}"),
+        (number, all) if number == all => format!("All {all} goals {word}"),
+        (number, all) => format!("{number} of {all} goals {word}"),
+    };
+    let first = of_verdict().next()?;
+    let figure = format!("{} is {}", escaped_line(&first.goal.figure.to_string()), value(first));
+    let condition = escaped_line(&first.goal.condition());
+    let told = match verdict {
+        GoalVerdict::Met => format!("{figure}, {condition}"),
+        GoalVerdict::Missed => format!("{figure}, not {condition}"),
+        GoalVerdict::Undecided => format!("{figure}, and the goal is {condition}"),
+    };
+    Some((verdict, format!("{heading}: {told}")))
+}
+
 /// In a column of a list: `2/3 goals missed`, `goal met`. `None` without goals.
 pub(crate) fn goals_in_short(goals: GoalTally) -> Option<String> {
     let verdict = goals.verdict()?;

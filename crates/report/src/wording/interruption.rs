@@ -37,6 +37,14 @@ pub(crate) fn interruption(summary: &Summary) -> Option<String> {
     Some(format!("STALL: no transaction completed for {length}, from {start}{TIE}on{of_all}."))
 }
 
+/// The longest time without a write or without a transaction, in seconds, if it is named.
+pub(crate) fn longest_interruption_s(summary: &Summary) -> Option<f64> {
+    match outages(summary) {
+        Some(outages) => longest_window(outages).map(|(length_s, ..)| length_s),
+        None => longest_stall(summary).map(|(stall, _)| stall.length_s()),
+    }
+}
+
 /// In a column of a list: `outage of 3.52 s`, `stall of 3.00 s`.
 pub(super) fn interruption_in_short(summary: &Summary) -> Option<String> {
     if let Some(outages) = outages(summary) {

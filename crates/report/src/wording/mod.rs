@@ -13,16 +13,16 @@ mod verdict;
 mod warnings;
 
 pub(crate) use ceilings::{ceiling, ceiling_name};
-pub(crate) use comparison::{comparison_in_short, comparison_note, notes_of_method};
+pub(crate) use comparison::{comparison_in_short, comparison_note, decision_in_short, notes_of_method};
 pub(crate) use effects::{
     effects_answer, effects_details, effects_notes, factor_name, interaction, not_measurable,
     other_interactions,
 };
 pub(crate) use goals::{
-    Measurement, goal, goals, goals_in_short, interval as goal_interval, method as method_of_goals, stopped,
-    value as goal_value, verdict_name,
+    Measurement, goal, goals, goals_answer, goals_in_short, interval as goal_interval,
+    method as method_of_goals, stopped, value as goal_value, verdict_name,
 };
-pub(crate) use interruption::interruption;
+pub(crate) use interruption::{interruption, longest_interruption_s};
 pub(crate) use rules::{rule, rule_finding, rule_verdict, rules_in_short, rules_kept};
 pub(crate) use service_level::service_level;
 pub(crate) use steady::{drifts, steady};

@@ -35,8 +35,8 @@ pub(crate) fn drifts(drifts: &[Drift]) -> String {
     crate::prose::capitalised(&enumerate(&drifts))
 }
 
-/// Whether the run was steady, with the evidence.
-pub(crate) fn steady(state: &SteadyState) -> String {
+/// Whether the run was steady, with the evidence. `dips` names seconds of low throughput.
+pub(crate) fn steady(state: &SteadyState, dips: Option<String>) -> String {
     let SteadyState { settled, steady_from_s, evidence } = state;
     let (intervals, drifts) = match evidence {
         SteadyEvidence::TooShort { intervals, intervals_needed } => {
@@ -52,7 +52,10 @@ pub(crate) fn steady(state: &SteadyState) -> String {
         SteadyEvidence::Drifts { intervals, drifts } => (intervals, drifts),
     };
     let state = match (settled, steady_from_s) {
-        (Some(true), _) => "The run was steady from the start.".to_owned(),
+        (Some(true), _) => match dips {
+            Some(dips) => format!("{dips}; otherwise the run was steady from the start."),
+            None => "The run was steady from the start.".to_owned(),
+        },
         (Some(false), Some(from_s)) => {
             format!("The run was steady only after {}.", measured_seconds(*from_s))
         }

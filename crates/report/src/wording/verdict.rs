@@ -10,16 +10,18 @@ use super::{counted, share};
 use crate::figures::{TIE, as_asked, count, latency, rate};
 use crate::prose::escaped_line;
 
-/// What limited the run, as a clause: `the server's WAL flushes were the limit`.
-pub(crate) fn limit(verdict: Option<&Verdict>) -> String {
+/// What limited a run of so many clients, as a clause: `the server's WAL flushes were the limit`.
+pub(crate) fn limit(verdict: Option<&Verdict>, clients: u32) -> String {
     let Some(verdict) = verdict else { return "the limit was not determined".to_owned() };
-    let limit = match (verdict.limit, verdict.resource) {
+    // One client, which is always waiting for its own transaction, brings no server to its limit.
+    let resource = verdict.resource.filter(|_| clients > 1);
+    let limit = match (verdict.limit, resource) {
         (LimitedBy::Server, Some(ServerResource::Processors)) => "the server's CPU was the limit",
         (LimitedBy::Server, Some(ServerResource::WalFlush)) => "the server's WAL flushes were the limit",
         (LimitedBy::Server, Some(ServerResource::RowLocks)) => "row locks were the limit",
         (LimitedBy::Server, Some(ServerResource::Io)) => "the server's I/O was the limit",
-        (LimitedBy::Server, None) => "the server was the limit",
-        (LimitedBy::Generator, _) => "pgmeter itself was the limit, not the server",
+        (LimitedBy::Server, None) => "not limited by pgmeter",
+        (LimitedBy::Generator, _) => "the limit was pgmeter itself, not the server",
         (LimitedBy::ClientCount, _) => "the number of clients was the limit",
         (LimitedBy::Network, _) if matches!(verdict.evidence, Evidence::OnTheWay { .. }) => {
             "the network or a proxy was the limit"

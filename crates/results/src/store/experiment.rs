@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::{Store, TrialStatus, annotation, failed};
 use crate::{
     Annotation, Ceiling, CounterTable, Environment, ExperimentDesign, KeptText, LimitedBy, Observation,
-    PerTransaction, Plan, ResultsError, StandbyFigures, StepsRecord, Summary, Waits, Warning,
+    PerTransaction, Plan, ResultsError, SearchRecord, StandbyFigures, StepsRecord, Summary, Waits, Warning,
 };
 
 /// An experiment with all its trials.
@@ -48,6 +48,8 @@ pub struct StoredTrial {
     pub run: Option<StoredRun>,
     /// Measurements of a trial of timed steps.
     pub steps: Option<StepsRecord>,
+    /// The search of a trial that is one.
+    pub search: Option<SearchRecord>,
 }
 
 /// The columns of a run.
@@ -110,9 +112,10 @@ impl StoredRun {
 
 const TRIALS: &str = "SELECT factors, repeat, trials.status, trials.reason, trials.run, runs.status, \
                       runs.summary, runs.environment, runs.observation, runs.warnings, runs.pgmeter_version, \
-                      runs.plan, steps.record \
+                      runs.plan, steps.record, trial_searches.record \
                       FROM trials LEFT JOIN runs ON runs.run = trials.run \
                       LEFT JOIN steps ON steps.trial = trials.trial \
+                      LEFT JOIN trial_searches ON trial_searches.trial = trials.trial \
                       WHERE experiment = ?1 ORDER BY position";
 
 impl Store {
@@ -194,6 +197,7 @@ fn trial(row: &Row<'_>) -> rusqlite::Result<StoredTrial> {
         reason: row.get(3)?,
         run: row.get::<_, Option<i64>>(4)?.map(|run| stored_run(run, row)).transpose()?,
         steps: json(row.get(12)?),
+        search: json(row.get(13)?),
     })
 }
 

@@ -257,6 +257,7 @@ struct OtherTrial {
     reason: Option<String>,
     run: Option<i64>,
     steps: Option<String>,
+    search: Option<String>,
 }
 
 impl OtherExperiment {
@@ -265,7 +266,8 @@ impl OtherExperiment {
         let (columns, design) = other.connection.query_row(sql, [experiment], |row| {
             Ok(([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?], row.get(5)?))
         })?;
-        let sql = "SELECT position, factors, repeat, status, reason, run, record FROM trials LEFT JOIN steps USING (trial) \
+        let sql = "SELECT position, factors, repeat, status, reason, run, steps.record, trial_searches.record \
+                   FROM trials LEFT JOIN steps USING (trial) LEFT JOIN trial_searches USING (trial) \
                    WHERE experiment = ?1 ORDER BY position";
         let mut statement = other.connection.prepare(sql)?;
         let trials = statement.query_map([experiment], |row| {
@@ -277,6 +279,7 @@ impl OtherExperiment {
                 reason: row.get(4)?,
                 run: row.get(5)?,
                 steps: row.get(6)?,
+                search: row.get(7)?,
             })
         })?;
         Ok(Self { columns, design, trials: trials.collect::<Result<_, _>>()? })
@@ -294,20 +297,22 @@ impl OtherExperiment {
         transaction.execute(sql, params![name, profile, files, started_at, hostname, self.design])?;
         let experiment = transaction.last_insert_rowid();
         for trial in &self.trials {
-            let OtherTrial { position, factors, repeat, status, reason, run, steps } = trial;
+            let OtherTrial { position, factors, repeat, status, reason, run, steps, search } = trial;
             let own = run.and_then(|run| runs.get(&run));
             // A running trial cannot end here, and one whose run is missing has no figures.
-            let is_lost = status == "running" || (status == "complete" && own.is_none() && steps.is_none());
+            let is_lost = status == "running"
+                || (status == "complete" && own.is_none() && steps.is_none() && search.is_none());
             let status = if is_lost { "planned" } else { status };
             transaction.execute(
                 "INSERT INTO trials (experiment, position, factors, repeat, status, reason, run) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 params![experiment, position, factors, repeat, status, reason, own],
             )?;
-            if let Some(steps) = steps {
-                let trial = transaction.last_insert_rowid();
-                transaction
-                    .execute("INSERT INTO steps (trial, record) VALUES (?1, ?2)", params![trial, steps])?;
+            let trial = transaction.last_insert_rowid();
+            for (table, record) in [("steps", steps), ("trial_searches", search)] {
+                let Some(record) = record else { continue };
+                let sql = format!("INSERT INTO {table} (trial, record) VALUES (?1, ?2)");
+                transaction.execute(&sql, params![trial, record])?;
             }
         }
         Ok(Imported::New(experiment))

@@ -208,6 +208,14 @@ pub struct SearchLine {
     pub broken_tps: Option<f64>,
     /// The goals, joined by commas.
     pub goals: String,
+    /// Of two searches in turns: the rate of B ÷ that of A; `null` otherwise, and if it is unknown.
+    pub ratio: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub ratio_low: Option<f64>,
+    /// Upper end.
+    pub ratio_high: Option<f64>,
+    /// What it says about B; `null` if it is no comparison.
+    pub decision: Option<ComparisonDecision>,
     /// Server version.
     pub server_version: Option<String>,
 }
@@ -409,7 +417,8 @@ WHERE CONDITIONS
 ORDER BY started_at DESC, query_set DESC LIMIT :newest";
 
 const SEARCHES: &str = "
-SELECT search, status, started_at, name, answer, rate_tps, rate_low, rate_high, broken_tps, goals, server_version, label, note
+SELECT search, status, started_at, name, answer, rate_tps, rate_low, rate_high, broken_tps, goals, server_version, label, note,
+    ratio, ratio_low, ratio_high, decision
 FROM search_summary
 WHERE CONDITIONS
   AND (:host IS NULL OR hostname = :host)
@@ -505,6 +514,10 @@ fn search_line(row: &Row<'_>) -> rusqlite::Result<SearchLine> {
         broken_tps: row.get(8)?,
         goals: row.get::<_, Option<String>>(9)?.unwrap_or_default(),
         server_version: row.get(10)?,
+        ratio: row.get(13)?,
+        ratio_low: row.get(14)?,
+        ratio_high: row.get(15)?,
+        decision: row.get::<_, Option<String>>(16)?.and_then(|name| serde_json::from_value(name.into()).ok()),
     })
 }
 

@@ -148,7 +148,9 @@ fn remove_rows(transaction: &Transaction<'_>, id: EntryId) -> rusqlite::Result<V
         .collect::<rusqlite::Result<Vec<_>>>()?;
     if id.kind == EntryKind::Experiment {
         let trials = "SELECT trial FROM trials WHERE experiment = ?1";
-        transaction.execute(&format!("DELETE FROM steps WHERE trial IN ({trials})"), [number])?;
+        for of_trials in ["steps", "trial_searches"] {
+            transaction.execute(&format!("DELETE FROM {of_trials} WHERE trial IN ({trials})"), [number])?;
+        }
         transaction.execute("DELETE FROM trials WHERE experiment = ?1", [number])?;
         transaction.execute("DELETE FROM executions WHERE experiment = ?1", [number])?;
     }

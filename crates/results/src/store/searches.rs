@@ -1,9 +1,10 @@
-//! Searches: each is a row with its record as JSON. Written once, when a search has ended or was interrupted; the record has
+//! Searches: each is a row with its record as JSON. Written while the search goes on and when it ends; the record has
 //! the label and the note that it was started with, the columns have the current ones.
 
 use rusqlite::{Connection, Row, params};
 
 use super::process::Process;
+use super::trials::end;
 use super::write::json;
 use super::{Store, annotation, failed};
 use crate::upgrade::SEARCH;
@@ -19,6 +20,56 @@ impl Store {
         insert(&self.connection, record, &ended_at, &hostname).map_err(failed(&self.path))
     }
 
+    /// Writes a search that has gone on in place of its last state; its label and note stay.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn replace_search(&mut self, number: i64, record: &SearchRecord) -> Result<(), ResultsError> {
+        let sql =
+            "UPDATE searches SET status = ?2, answer = ?3, ended_at = ?4, record = ?5 WHERE search = ?1";
+        let values = params![
+            number,
+            status(record),
+            record.search.answer.name(),
+            UtcTime::now().to_string(),
+            json(record)
+        ];
+        self.connection.execute(sql, values).map(drop).map_err(failed(&self.path))
+    }
+
+    /// The newest searches, the last one first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn newest_searches(&self) -> Result<Vec<(i64, SearchRecord)>, ResultsError> {
+        let read = || -> rusqlite::Result<Vec<i64>> {
+            let sql = "SELECT search FROM searches ORDER BY search DESC LIMIT ?1";
+            let mut statement = self.connection.prepare(sql)?;
+            let rows = statement.query_map([NEWEST_MAX], |row| row.get(0))?;
+            rows.collect()
+        };
+        let numbers = read().map_err(failed(&self.path))?;
+        numbers.into_iter().map(|number| Ok((number, self.search(number)?))).collect()
+    }
+
+    /// Ends a trial that is a search: complete, or failed with this reason. The search is stored in both cases.
+    ///
+    /// # Errors
+    /// The store cannot be written, or has no such trial.
+    pub fn end_search(
+        &mut self,
+        trial: i64,
+        record: &SearchRecord,
+        failure: Option<&str>,
+    ) -> Result<(), ResultsError> {
+        let record = json(record);
+        self.in_transaction(|transaction| {
+            let sql = "INSERT OR REPLACE INTO trial_searches (trial, record) VALUES (?1, ?2)";
+            transaction.execute(sql, params![trial, record])?;
+            end(transaction, trial, failure)
+        })
+    }
+
     /// A search by its number, with the label and the note that it has in the store.
     ///
     /// # Errors
@@ -32,6 +83,17 @@ impl Store {
     }
 }
 
+/// Searches among which one to continue is looked for.
+const NEWEST_MAX: u32 = 20;
+
+fn status(record: &SearchRecord) -> &'static str {
+    match record.status {
+        Status::Complete => "complete",
+        Status::Interrupted => "interrupted",
+        Status::Failed { .. } => "failed",
+    }
+}
+
 /// Inserts the row of a search; returns its number.
 pub(super) fn insert(
     connection: &Connection,
@@ -40,17 +102,12 @@ pub(super) fn insert(
     hostname: &str,
 ) -> rusqlite::Result<i64> {
     let Annotation { label, note } = &record.annotation;
-    let status = match record.status {
-        Status::Complete => "complete",
-        Status::Interrupted => "interrupted",
-        Status::Failed { .. } => "failed",
-    };
     connection.execute(
         "INSERT INTO searches (name, status, answer, started_at, ended_at, record, hostname, label, note) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         params![
             record.name(),
-            status,
+            status(record),
             record.search.answer.name(),
             record.started_at.to_string(),
             ended_at,

@@ -10,7 +10,7 @@ use crate::ResultsError;
 use crate::error::shown;
 
 /// The format of stores: the only one that this version writes and reads.
-const STORE_FORM: i64 = 10;
+const STORE_FORM: i64 = 11;
 
 /// `pgme`; protects other programs' databases.
 const APPLICATION_ID: i64 = 0x7067_6d65;

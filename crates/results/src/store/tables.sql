@@ -91,6 +91,11 @@ CREATE TABLE steps (
     record TEXT NOT NULL CHECK (json_valid(record))
 );
 
+CREATE TABLE trial_searches (
+    trial INTEGER PRIMARY KEY REFERENCES trials (trial),
+    record TEXT NOT NULL CHECK (json_valid(record))
+);
+
 CREATE TABLE executions (
     execution INTEGER PRIMARY KEY AUTOINCREMENT,
     experiment INTEGER NOT NULL REFERENCES experiments (experiment),

@@ -323,8 +323,23 @@ SELECT search, name, status, answer, started_at, ended_at, hostname,
        (SELECT group_concat(json_extract(value, '$.goal'), ', ') FROM json_each(record, '$.search.goals')) AS goals,
        json_extract(record, '$.search.clients') AS clients,
        json_extract(record, '$.search.elapsed_s') AS elapsed_s,
+       json_extract(record, '$.comparison.ratio') AS ratio,
+       json_extract(record, '$.comparison.interval.low') AS ratio_low,
+       json_extract(record, '$.comparison.interval.high') AS ratio_high,
+       json_extract(record, '$.comparison.decision') AS decision,
        label, note
 FROM searches;
+
+-- A row per trial of an experiment that is a search.
+CREATE VIEW trial_search_summary AS
+SELECT experiment, trial, factors, repeat, status,
+       json_extract(record, '$.search.answer') AS answer,
+       json_extract(record, '$.search.rate_tps') AS rate_tps,
+       json_extract(record, '$.search.interval.low') AS rate_low,
+       json_extract(record, '$.search.interval.high') AS rate_high,
+       json_extract(record, '$.search.nearest.resource') AS nearest_limit,
+       json_extract(record, '$.search.clients') AS clients
+FROM trials JOIN trial_searches USING (trial);
 
 -- A row per load of a search.
 CREATE VIEW search_loads AS

@@ -95,6 +95,7 @@ fn planned(text: &str, of: impl Fn(&BTreeMap<String, String>, f64) -> StoredRun)
             status: TrialStatus::Complete,
             reason: None,
             steps: None,
+            search: None,
         }
     };
     let trials = plan.trials.iter().enumerate().map(trial).collect();

@@ -54,7 +54,7 @@ pub fn short() -> Record {
 }
 
 pub fn long() -> Record {
-    run(&Example { seconds: 3_600, tps: 60.0, ..Example::default() })
+    run(&Example { seconds: 3_600, tps: 60.0, median_us: 118_000.0, ..Example::default() })
 }
 
 pub fn precise() -> Record {
@@ -65,7 +65,8 @@ pub fn precise() -> Record {
 }
 
 pub fn hopeless() -> Record {
-    let mut record = run(&Example { seconds: 30, tps: 12.0, noise: 0.9, ..Example::default() });
+    let mut record =
+        run(&Example { seconds: 30, tps: 12.0, median_us: 590_000.0, noise: 0.9, ..Example::default() });
     known_to(&mut record, 1.0);
     record
 }
@@ -179,7 +180,13 @@ fn action(sql: &str, [begin_s, end_s]: [f64; 2], outcome: ActionOutcome) -> Acti
 
 /// A lock that stopped the load, a vacuum without an effect, and a statement with an error.
 pub fn actions() -> Record {
-    let mut record = run(&Example { seconds: 30, tps: 300.0, has_checkpoints: false, ..Example::default() });
+    let mut record = run(&Example {
+        seconds: 30,
+        tps: 300.0,
+        median_us: 23_500.0,
+        has_checkpoints: false,
+        ..Example::default()
+    });
     record.intervals[10..15].iter_mut().for_each(|interval| emptied(interval, 0));
     summed(&mut record);
     let failed = ActionOutcome::Failed { sqlstate: Some("42P01".to_owned()), error: "ERROR: no w".into() };
@@ -212,7 +219,13 @@ pub fn actions() -> Record {
 
 /// The server was killed; clients connected again, and two commits were lost.
 pub fn failover() -> Record {
-    let mut record = run(&Example { seconds: 20, tps: 400.0, has_checkpoints: false, ..Example::default() });
+    let mut record = run(&Example {
+        seconds: 20,
+        tps: 400.0,
+        median_us: 17_500.0,
+        has_checkpoints: false,
+        ..Example::default()
+    });
     record.intervals[2..4].iter_mut().for_each(|interval| emptied(interval, 0));
     summed(&mut record);
     record.summary.outages = Some(outages(2.5, Some(5.0)));
@@ -221,7 +234,7 @@ pub fn failover() -> Record {
 }
 
 pub fn verified() -> Record {
-    let mut record = run(&Example { seconds: 20, tps: 400.0, ..Example::default() });
+    let mut record = run(&Example { seconds: 20, tps: 400.0, median_us: 17_500.0, ..Example::default() });
     record.verification = Some(verification(0));
     record
 }
@@ -251,7 +264,7 @@ fn verification(lost: u64) -> Verification {
 /// Load generators on three machines.
 pub fn ranks() -> Record {
     let of_three = crate::texts::ranks::distributed(3, 1);
-    let mut record = run(&Example { seconds: 60, ..Example::default() });
+    let mut record = run(&Example { seconds: 60, median_us: 18_000.0, ..Example::default() });
     (record.plan.machines, record.plan.clients) = (of_three.plan.machines, of_three.plan.clients);
     record.summary.ranks = of_three.summary.ranks;
     for rank in &mut record.summary.ranks {
@@ -332,4 +345,25 @@ pub fn ladder(number: u32, seconds: u32) -> Vec<(String, Record)> {
         (format!("run {}", at + 1), record)
     };
     (0..number).map(one).collect()
+}
+
+#[test]
+fn the_figures_of_closed_loops_agree_with_littles_law() {
+    let all =
+        [typical, short, long, precise, hopeless, one_client, many_clients, actions, failover, verified];
+    let others = [ranks, standbys, failed, observed_little];
+    let wrong = all.iter().chain(&others).filter_map(|make| {
+        let record = make();
+        let busy_s: f64 = record
+            .intervals
+            .iter()
+            .filter(|it| it.counts.succeeded > 0)
+            .map(|it| it.end_s - it.start_s)
+            .sum();
+        let tps = record.summary.counts.succeeded as f64 / busy_s;
+        let mean_us = record.summary.response_us.expect("transactions succeeded").mean;
+        let clients = tps * mean_us / 1e6 / f64::from(record.plan.clients);
+        (!(0.8..1.1).contains(&clients)).then(|| format!("{} clients: {clients}", record.plan.clients))
+    });
+    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<String>::new());
 }

@@ -32,6 +32,7 @@ pub fn settings(tps: impl Fn(bool, bool) -> f64) -> StoredExperiment {
                 reason: None,
                 run: Some(run),
                 steps: None,
+                search: None,
             });
         }
     }
@@ -61,10 +62,10 @@ fn an_experiment_begins_with_the_effects_of_its_factors() {
     let both = |work_mem, commit| if work_mem && commit { 1000.0 } else { 500.0 };
     let first = answer(settings(both));
     assert!(
-        first.starts_with("Largest effect: synchronous_commit off instead of on, throughput ×1.42"),
+        first.starts_with("synchronous_commit off instead of on: throughput ×2.02 (2.00 … 2.03)"),
         "{first}"
     );
-    assert!(first.ends_with("; it depends on work_mem."), "{first}");
+    assert!(first.ends_with(" with work_mem 64MB, ×1.007 with 4MB."), "{first}");
     let text = forms::experiment::text(&overview_by(SETTINGS, settings(both)), &WIDE);
     for words in [
         "Effects on throughput: level ÷ base, logarithmic, with 95 % intervals",
@@ -156,6 +157,7 @@ pub fn screening(noise: f64) -> StoredExperiment {
             reason: None,
             run: Some(run),
             steps: None,
+            search: None,
         }
     };
     let trials = plan.trials.iter().enumerate().map(trial).collect();
@@ -212,6 +214,7 @@ fn rates() -> StoredExperiment {
             reason: None,
             run: Some(run),
             steps: None,
+            search: None,
         }
     };
     let trials =
@@ -224,7 +227,9 @@ fn an_experiment_over_rates_with_goals_begins_with_the_highest_rate_that_met_the
     let overview = overview_by(RATES, rates());
     let text = forms::experiment::text(&overview, &WIDE);
     assert!(
-        text.starts_with("The highest rate that met the goals is 2,000 per second; 8,000 missed them.\n"),
+        text.starts_with(
+            "The highest rate that met the goals is 2,000 per second; 8,000 missed p99 < 5ms (9.00 ms).\n"
+        ),
         "{text}"
     );
     let row =

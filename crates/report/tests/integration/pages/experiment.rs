@@ -106,6 +106,7 @@ pub(crate) fn stored() -> StoredExperiment {
                     reason: None,
                     run: Some(run(number, protocol, clients, of_block)),
                     steps: None,
+                    search: None,
                 });
             }
         }

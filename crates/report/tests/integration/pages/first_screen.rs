@@ -28,7 +28,10 @@ fn assert_answer(record: &Record, words: &[&str]) {
 #[test]
 fn an_answer_has_the_throughput_the_tail_the_load_and_the_limit() {
     let record = example::full(&Example { seconds: 30, ..Example::default() });
-    assert_answer(&record, &[" tps with p99 ", " at 8 clients; ", " limit."]);
+    assert_answer(
+        &record,
+        &[" tps with p99 ", " at 8 clients; backends waited for IO WALSync ", " of the time."],
+    );
 }
 
 #[test]

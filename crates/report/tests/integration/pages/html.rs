@@ -73,7 +73,7 @@ fn what_a_record_holds_is_on_the_page() {
         "tpcb-like",
         "PostgreSQL 18.1",
         "with 95",
-        "The server was the limit.",
+        "Not limited by pgmeter.",
         "Client and server share this host",
         "WALSync",
         "pgbench_branches",

@@ -43,6 +43,7 @@ pub fn experiment() -> Overview {
                     reason: None,
                     run: None,
                     steps: Some(record),
+                    search: None,
                 });
             }
         }
@@ -102,6 +103,7 @@ fn the_ratio_of_a_combination_is_the_quotient_of_the_total_durations_beside_it()
             reason: None,
             run: None,
             steps: Some(record),
+            search: None,
         }
     };
     // Means: 2 and 3. The geometric mean of the ratios of the repeats is the root of 5.

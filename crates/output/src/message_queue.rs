@@ -1,6 +1,6 @@
 //! A queue for messages on stderr during a measurement. A separate thread writes them, so that a full pipe or a
 //! stopped terminal delays neither workers nor the end of the run. Messages that do not fit are dropped and counted.
-//! At other times messages are written immediately. Used by `terminal`, which formats them.
+//! At other times messages are written immediately. Called by `cli`, which formats and writes them.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
 /// Output for stderr.
 #[derive(Debug)]
-pub(crate) enum Message {
+pub enum Message {
     /// Lines that stay.
     Lines(String),
     /// Lines that the next message replaces, and their number.
@@ -30,7 +30,7 @@ impl Message {
 }
 
 /// Shows a message; returns false if that is impossible at the moment.
-pub(crate) type Show = fn(&Message) -> bool;
+pub type Show = fn(&Message) -> bool;
 
 /// Messages waiting for the writer.
 #[derive(Default)]
@@ -82,12 +82,12 @@ impl Queue {
 }
 
 /// A load being measured, until this is dropped: messages are queued.
-pub(crate) struct Measuring(());
+pub struct Measuring(());
 
 impl Measuring {
     /// Starts a thread that shows messages through `show`. If no thread can be started, messages are written
     /// immediately as before.
-    pub(crate) fn begin(show: Show) -> Self {
+    pub fn begin(show: Show) -> Self {
         let mut queue = queue();
         queue.loads += 1;
         if !queue.has_writer {
@@ -98,7 +98,7 @@ impl Measuring {
     }
 
     /// The load is over; returns how many messages and progress lines were not shown.
-    pub(crate) fn end(self) -> u64 {
+    pub fn end(self) -> u64 {
         drop(self);
         let mut queue = queue();
         let unwritten = if queue.is_stuck { queue.waiting.len() + usize::from(queue.is_writing) } else { 0 };
@@ -114,7 +114,7 @@ impl Drop for Measuring {
 }
 
 /// Waits a short time for queued messages to be written, for example before the process exits.
-pub(crate) fn flush() {
+pub fn flush() {
     let mut queue = queue();
     if queue.is_stuck && queue.bytes >= WAITING_BYTES_MAX / 2 {
         return;
@@ -127,7 +127,7 @@ pub(crate) fn flush() {
 }
 
 /// Queues a message during a measurement; otherwise returns it, to be shown immediately.
-pub(crate) fn add(message: Message) -> Option<Message> {
+pub fn add(message: Message) -> Option<Message> {
     let mut queue = queue();
     if !queue.is_in_use() {
         return Some(message);
