@@ -1,7 +1,7 @@
 //! The open loop over real sockets and several workers: schedule, scripts and random numbers depend on the seed
 //! alone, not on the number of workers and clients. Nothing depends on timing.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -194,9 +194,13 @@ fn a_rate_that_changes_is_the_same_on_one_worker_and_on_eight() {
         assert!((2000..2500).contains(&one.len()), "{law}: {}", one.len());
         let eight = of(8, law);
         // The last transactions may not have been run before the end.
-        let by_time: BTreeMap<u64, &Ran> = eight.iter().map(|ran| (ran.scheduled_ns, ran)).collect();
-        let both: Vec<_> = one.iter().filter_map(|ran| Some((ran, *by_time.get(&ran.scheduled_ns)?))).collect();
-        assert!(both.len() * 10 > one.len().max(eight.len()) * 8, "{law}: {} of {}", both.len(), one.len());
-        assert!(both.iter().all(|(one, other)| one == other), "{law}");
+        let found: BTreeSet<&Ran> = eight.iter().collect();
+        let same = one.iter().filter(|ran| found.contains(ran)).count();
+        assert!(
+            same * 10 > one.len().max(eight.len()) * 8,
+            "{law}: {same} of {} and {}",
+            one.len(),
+            eight.len()
+        );
     }
 }

@@ -65,7 +65,39 @@ fn staged() -> Record {
 
 #[test]
 fn each_stage_has_a_row_and_goals_name_their_stage() {
-    insta::assert_snapshot!(text(&staged(), &WIDE), @"");
+    insta::assert_snapshot!(text(&staged(), &WIDE), @r#"
+    1 OF 3 GOALS MISSED: p99 in stage 2 is 31.0 ms (27.9 ms to 34.1 ms), not < 20ms.
+
+    ser.sql
+      2 clients on 1 worker, simple protocol, 3.0 s
+
+      Figures and their limits: figure ÷ limit of its goal, logarithmic, with 95 % intervals
+      stage 1: p99 < 20ms    ────●───                             ┊                       ×0.400 (0.360 … 0.440)
+      stage 2: p99 < 20ms                                         ┊           ───■────    ×1.55 (1.40 … 1.71)
+      stage 3: p99 < 20ms        ────●────                        ┊                       ×0.450 (0.405 … 0.495)
+                                         ½                        1
+      ● met  ■ missed
+      stage   goal         verdict   figure    95 % interval
+      1       p99 < 20ms   met       8.00 ms   7.20 ms to 8.80 ms
+      2       p99 < 20ms   missed    31.0 ms   27.9 ms to 34.1 ms
+      3       p99 < 20ms   met       9.00 ms   8.10 ms to 9.90 ms
+      Intervals are of 95 %. Failed, skipped, unfinished and unknown transactions count as over each limit. Of
+      stages shorter than 20 s, transactions are taken as independent.
+
+      throughput      321.0 tps of 166.7 scheduled on average
+      transactions    963 succeeded, 0 failed
+
+      stage  seconds  load            scheduled     tps  p50, ms  p99, ms  p99.9, ms  skipped  goals
+      1      0 to 1   100 tps             100.0   98.50     2.10     8.00      16.00      0 %  met
+      2      1 to 2   100 to 500 tps      300.0  298.50     2.10    31.00      62.00     12 %  missed: p99 < 20ms
+      3      2 to 3   100 tps             100.0   98.50     2.10     9.00      18.00      0 %  met
+
+      latency, ms   mean ± stddev    p50    p90    p99   p99.9    max
+      response        4.29 ± 5.90   4.29   4.29   4.29    4.29   4.29
+      service         4.29 ± 5.90   4.29   4.29   4.29    4.29   4.29
+
+      Response counts from when a transaction was due, service from when it began.
+    "#);
     let record = staged();
     let document = document(&[Run { name: "a", record: &record }]);
     let (page, text) = (html(&document), markdown(&document));
