@@ -6,7 +6,7 @@ use stats::goals::{GoalResult, GoalVerdict};
 use stats::rate::{LoadStage, StageLoad};
 
 use crate::document::{Block, Cell, Column, TableOf};
-use crate::figures::{TIE, as_asked, plus_minus, rate};
+use crate::figures::{TIE, as_asked, latency, plus_minus, rate};
 use crate::goals::tone;
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
@@ -60,7 +60,8 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     }
     let percentile = |of: fn(&results::Latency) -> f64| {
         move |row: &Row<'_>| {
-            Cell::figure_if(Quantity::Microseconds, row.found.response_of_all_us().as_ref().map(of))
+            // Each with its unit: a narrow table would cut the decimals of a column.
+            Cell::text(row.found.response_of_all_us().as_ref().map(of).map(latency).unwrap_or_default())
         }
     };
     table.figures("p50", percentile(|it| it.p50));

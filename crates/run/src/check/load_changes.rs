@@ -87,7 +87,7 @@ fn others(run: &RunToCheck<'_>) -> Option<String> {
             name("stages")
         ));
     }
-    if run.spec.think.is_some() && run.spec.has_rate() {
+    if run.spec.think.is_some() && LoadStage::rate_curve(&run.spec.stages).is_some() {
         return Some(format!(
             "{} cannot be combined with {} that have rates: a rate says when transactions start",
             name("think"),

@@ -87,10 +87,10 @@ fn each_stage_has_a_row_and_goals_name_their_stage() {
       throughput      321.0 tps of 166.7 scheduled on average
       transactions    963 succeeded, 0 failed
 
-      stage  seconds  load            scheduled     tps  p50, ms  p99, ms  p99.9, ms  skipped  goals
-      1      0 to 1   100 tps             100.0   98.50     2.10     8.00      16.00      0 %  met
-      2      1 to 2   100 to 500 tps      300.0  298.50     2.10    31.00      62.00     12 %  missed: p99 < 20ms
-      3      2 to 3   100 tps             100.0   98.50     2.10     9.00      18.00      0 %  met
+      stage  seconds  load            scheduled     tps      p50      p99    p99.9  skipped  goals
+      1      0 to 1   100 tps             100.0   98.50  2.10 ms  8.00 ms  16.0 ms      0 %  met
+      2      1 to 2   100 to 500 tps      300.0  298.50  2.10 ms  31.0 ms  62.0 ms     12 %  missed: p99 < 20ms
+      3      2 to 3   100 tps             100.0   98.50  2.10 ms  9.00 ms  18.0 ms      0 %  met
 
       latency, ms   mean ± stddev    p50    p90    p99   p99.9    max
       response        4.29 ± 5.90   4.29   4.29   4.29    4.29   4.29
