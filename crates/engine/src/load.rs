@@ -25,6 +25,8 @@ use crate::tracer::WorkerIntro;
 const HOST_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0hosts");
 /// Distinguishes a client's stream of pauses before it connects again.
 const PAUSE_DRAWS: u64 = u64::from_be_bytes(*b"\0\0pauses");
+/// Distinguishes a client's stream of think times.
+const THINK_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0think");
 /// Distinguishes the stream of the gaps between arrivals from all others of the seed.
 const GAP_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0\0gaps");
 /// Distinguishes the streams of the arrivals from all others of the seed.
@@ -262,6 +264,11 @@ impl<'p> Load<'p> {
             }
         }
         variables
+    }
+
+    /// A client's random stream of think times.
+    pub(crate) fn think_draws_of_client(&self, number: usize) -> Random {
+        Random::from_seed(self.client_seeds[number] ^ THINK_DRAWS)
     }
 
     /// A client's random streams: of its scripts, of its hosts, and of its pauses before it connects again.

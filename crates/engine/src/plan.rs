@@ -9,7 +9,7 @@ use connect::{Address, SessionAttributes, Transport};
 use script::{CommandKind, Program, Symbols};
 use serde::{Deserialize, Serialize};
 use stats::rate::{GapLaw, LoadStage, RateCurve};
-use stats::{Limit, Protocol, ReconnectPolicy, ResultFormat};
+use stats::{Limit, Protocol, ReconnectPolicy, ResultFormat, ThinkTime};
 use wire::StartupParameters;
 use wire::frontend::MESSAGE_LENGTH_MAX;
 
@@ -205,6 +205,8 @@ pub struct Plan {
     pub rate_per_s: Option<f64>,
     /// What changes during the run.
     pub changes: LoadChanges,
+    /// Time between two transactions of a client in a closed loop, also before its first one.
+    pub think_time: Option<ThinkTime>,
     /// Successful transactions with a higher response time count as late. With a rate, a transaction whose start is
     /// delayed by more than this is skipped.
     pub latency_limit: Option<Duration>,
@@ -269,6 +271,7 @@ impl Plan {
             warmup: Duration::ZERO,
             rate_per_s: None,
             changes: LoadChanges::default(),
+            think_time: None,
             latency_limit: None,
             seed: 0,
             reconnect: false,
@@ -309,6 +312,9 @@ impl Plan {
             return refuse("the rate must be a positive number of transactions per second");
         }
         self.check_changes()?;
+        if self.think_time.is_some() && (self.is_open() || self.compatibility == Compatibility::Pgbench) {
+            return refuse("a think time requires a closed loop, without a rate");
+        }
         let fits = |tokens: &TokenPlan| {
             let roles = tokens.roles.iter().map(Vec::len);
             roles.eq(self.scripts.iter().map(|script| script.program.commands().len()))

@@ -43,7 +43,9 @@ pub(crate) fn measurement(
     // The CPUs of a server on another host are unknown.
     let is_here = |it: &&Environment| it.connection.as_ref().is_some_and(|connection| connection.same_host);
     let processors = environment.filter(is_here).and_then(|it| it.host.cpu_count).filter(|count| *count > 0);
-    let is_closed = plan.rate_tps.is_none() && summary.tps > 0.0;
+    // The models are of clients that all work all the time.
+    let is_always_busy = plan.think.is_none() && !plan.is_changing();
+    let is_closed = plan.rate_tps.is_none() && is_always_busy && summary.tps > 0.0;
     is_closed.then(|| ClosedLoop {
         clients: f64::from(plan.clients),
         tps: summary.tps,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use stats::goals::Goal;
 use stats::rate::{GapLaw, LoadStage, RateCurve, StageLoad};
-use stats::{Limit, OnDisconnect, Protocol, ReconnectPolicy, ResultFormat};
+use stats::{Limit, OnDisconnect, Protocol, ReconnectPolicy, ResultFormat, ThinkTime};
 
 use crate::{Action, KeptText, LoadWatch, SafeText};
 
@@ -70,6 +70,9 @@ pub struct Plan {
     /// The stages of the load; absent if it has one. `summary.stages` has their figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<LoadStage>,
+    /// Time between two transactions of a client; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<ThinkTime>,
     /// Response times above this are counted as late.
     pub latency_limit_us: Option<f64>,
     /// Maximum number of tries after serialization failures and deadlocks; `null` means no limit.

@@ -68,6 +68,7 @@ mod tests {
             curve: None,
             arrivals: stats::rate::GapLaw::Poisson,
             stages: Vec::new(),
+            think: None,
             goals: Vec::new(),
             stop_on_miss: false,
             latency_limit_us,

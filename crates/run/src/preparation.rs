@@ -328,6 +328,7 @@ impl Runner {
             warmup: spec.warmup,
             rate_per_s: spec.rate_tps,
             changes,
+            think_time: spec.think,
             latency_limit: spec.latency_limit,
             seed,
             reconnect: spec.reconnect,

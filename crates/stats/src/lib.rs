@@ -66,6 +66,8 @@ mod confidence;
 
 mod steadiness;
 
+mod think_time;
+
 mod until;
 
 mod regression;
@@ -113,6 +115,7 @@ pub use script_stats::ScriptStats;
 pub use splitmix::SplitMix64;
 pub use steadiness::Steadiness;
 pub use summary::Summary;
+pub use think_time::ThinkTime;
 pub use timestamp::Timestamp;
 pub use until::Until;
 pub use v2::DecodeError;

@@ -355,6 +355,8 @@ fn law(fitted: &Curve, draws: &[Curve], (largest, scatter): (f64, f64)) -> Scala
 /// The estimate with the quantiles of its draws that contain 95 %.
 fn quantiles(value: f64, mut draws: Vec<f64>) -> ModelEstimate {
     draws.sort_by(f64::total_cmp);
+    // Between 0 and the last place.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let at = |share: f64| draws[((draws.len() - 1) as f64 * share).round() as usize];
     ModelEstimate { value, interval: Some((at(0.025).min(value), at(0.975).max(value))) }
 }

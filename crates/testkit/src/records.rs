@@ -139,6 +139,7 @@ pub fn plan() -> Plan {
         curve: None,
         arrivals: stats::rate::GapLaw::Poisson,
         stages: Vec::new(),
+        think: None,
         latency_limit_us: None,
         max_tries: Some(1),
         reconnect: false,

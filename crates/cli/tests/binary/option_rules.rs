@@ -23,12 +23,25 @@ struct Breach {
     fields: Option<fn() -> RunSpec>,
 }
 
-const BREACHES: [Breach; 8] = [
+const BREACHES: [Breach; 11] = [
     // A specification has one limit.
     Breach {
         option: "duration",
         flags: &["-T", "1", "-t", "5"],
         keys: Some("duration = \"1s\"\ntransactions = 5"),
+        fields: None,
+    },
+    // Stages set the limit of a specification.
+    Breach {
+        option: "stages",
+        flags: &["--stages", "1s@5", "-T", "1"],
+        keys: Some("stages = \"1s@5\"\nduration = \"1s\""),
+        fields: None,
+    },
+    Breach {
+        option: "stages",
+        flags: &["--stages", "1s@5", "-t", "5"],
+        keys: Some("stages = \"1s@5\"\ntransactions = 5"),
         fields: None,
     },
     // Experiments have a key `vacuum` instead, and a specification has one field.
@@ -45,6 +58,12 @@ const BREACHES: [Breach; 8] = [
         flags: &["--until", "1%"],
         keys: Some("until = \"1%\"\ntransactions = 5"),
         fields: Some(|| RunSpec { until: Some(0.01), ..RunSpec::default() }),
+    },
+    Breach {
+        option: "think",
+        flags: &["--think", "1s", "-R", "5"],
+        keys: Some("think = \"1s\"\nrate = 5"),
+        fields: Some(|| RunSpec { think: "1s".parse().ok(), rate_tps: Some(5.0), ..RunSpec::default() }),
     },
     Breach {
         option: "stop_on_miss",

@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use sockets::Timers;
-use stats::{Ending, Sample, Timestamp, Traffic};
+use stats::{Ending, Sample, ThinkTime, Timestamp, Traffic};
 
 use super::commits::WaitingCommits;
 use super::health::Health;
@@ -385,6 +385,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     fn may_compute(&self, now: Timestamp) -> bool {
         !self.pacing.is_scheduled()
             && !self.pacing.has_client_stages()
+            && self.plan.think_time.is_none()
             && now >= self.stopping.timeline.measure
             && !self.plan.reconnect
             && self.sessions.context.is_unobserved()
@@ -429,6 +430,11 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         if self.pacing.has_client_stages() && self.rest(slot, now) {
             return;
         }
+        if let Some(think_time) = self.plan.think_time
+            && self.think(slot, think_time, now)
+        {
+            return;
+        }
         // A transaction is skipped or started by the same reading of the clock.
         let now = if self.is_limited() { self.read_clock() } else { now };
         for _ in 0..SKIPS {
@@ -470,6 +476,21 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let until = self.pacing.rests_until(self.number, slot, now, &self.stopping.timeline);
         self.sessions.slots[slot].is_resting = until.is_some();
         let Some(until) = until else { return false };
+        self.set_timer(slot, until);
+        true
+    }
+
+    /// Lets a free client think before its next transaction; false if it has thought, or has no further transaction.
+    fn think(&mut self, slot: usize, think_time: ThinkTime, now: Timestamp) -> bool {
+        let is_over = self.stopping.timeline.is_over(now);
+        let own = &mut self.sessions.slots[slot];
+        if is_over || self.pacing.has_reached_limit(own) || std::mem::take(&mut own.has_thought) {
+            own.is_resting = false;
+            return false;
+        }
+        (own.is_resting, own.has_thought) = (true, true);
+        let until = now + think_time.draw(own.think_draws.next_f64());
+        let until = self.stopping.timeline.end.map_or(until, |end| until.min(end));
         self.set_timer(slot, until);
         true
     }

@@ -120,8 +120,11 @@ impl ConnectQueue {
 
 impl<'p, D: Driver> Sessions<'p, D> {
     pub(super) fn new(load: &'p Load<'p>, share: &Share, driver: D) -> Self {
-        let slots: Vec<_> =
-            share.clients.iter().map(|number| ClientSlot::new(Client::new(number, load))).collect();
+        let slots: Vec<_> = share
+            .clients
+            .iter()
+            .map(|number| ClientSlot::new(Client::new(number, load), load.think_draws_of_client(number)))
+            .collect();
         Self { load, driver, slots, context: ClientContext::new(load), connecting: ConnectQueue::default() }
     }
 

@@ -24,8 +24,11 @@ pub(super) struct ClientSlot {
     pub(super) out: Option<Box<Out>>,
     /// It is free and waits for the end of a pause.
     pub(super) is_held: bool,
-    /// It has no work in this stage, and a timer for the next one in which it has.
+    /// It has no work in this stage, or thinks, and has a timer for the end of that.
     pub(super) is_resting: bool,
+    /// It has thought and starts its next transaction.
+    pub(super) has_thought: bool,
+    pub(super) think_draws: Random,
     /// Number of transactions that count towards a limit per client.
     pub(super) transactions: u64,
     /// Number of transactions passed to the tracer.
@@ -36,7 +39,7 @@ pub(super) struct ClientSlot {
 }
 
 impl ClientSlot {
-    pub(super) fn new(client: Client) -> Self {
+    pub(super) fn new(client: Client, think_draws: Random) -> Self {
         Self {
             client,
             next: None,
@@ -47,6 +50,8 @@ impl ClientSlot {
             out: None,
             is_held: false,
             is_resting: false,
+            has_thought: false,
+            think_draws,
             transactions: 0,
             shown: 0,
             warmup: false,

@@ -2,6 +2,7 @@
 //! Nothing is run; that is tested with the binary.
 
 mod experiments;
+mod loads;
 mod plans;
 mod schema;
 mod shipped;

@@ -67,6 +67,7 @@ fn the_schema_has_every_key_that_is_read_and_no_other() {
             "name = \"x\"\nfactors = { clients = [1] }\n[[ratio]]\nname = \"x\"\nof = {}\nto = {}\n",
             "",
         ),
+        ("/$defs/one_stage", "name = \"x\"\n[[stage]]\nduration = \"1s\"\n", ""),
         ("/$defs/one_action", "name = \"x\"\n[[action]]\nat = \"1s\"\n", ""),
         ("/$defs/step", "name = \"x\"\n[[step]]\n", ""),
         ("/$defs/network", "name = \"x\"\nload = { network = { ", " } }"),

@@ -128,6 +128,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("nearest limit", nearest_limit(record)),
         ("rate", plan.curve.as_ref().and_then(|_| stages::rate_in_words(plan))),
         ("gaps", stages::arrivals(plan)),
+        ("think time", plan.think.map(|think| think.to_string())),
         ("targets", targets(plan)),
     ];
     Fact::known(facts).collect()

@@ -48,6 +48,7 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
         ("results", results(plan)),
         ("rate", stages::rate_in_words(plan)),
         ("gaps", stages::arrivals(plan)),
+        ("think time", plan.think.map(|think| think.to_string())),
         ("stages", stages::as_written(plan)),
         ("latency limit", plan.latency_limit_us.map(asked_latency)),
         ("tries", (plan.max_tries != Some(1)).then(|| tries(plan))),
@@ -282,6 +283,9 @@ pub(crate) fn repeat_command(record: &Record) -> String {
     }
     if !plan.arrivals.is_poisson() {
         option("--arrivals", plan.arrivals.to_string());
+    }
+    if let Some(think) = plan.think {
+        option("--think", think.to_string());
     }
     if let Some(stages) = stages::as_written(plan) {
         option("--stages", stages);

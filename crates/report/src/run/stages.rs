@@ -6,7 +6,7 @@ use stats::goals::{GoalResult, GoalVerdict};
 use stats::rate::{LoadStage, StageLoad};
 
 use crate::document::{Block, Cell, Column, TableOf};
-use crate::figures::{TIE, as_asked, plus_minus, rate};
+use crate::figures::{TIE, as_asked, latency, plus_minus, rate};
 use crate::goals::tone;
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
@@ -44,8 +44,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         |part: u64, of: u64| Cell::figure_if(Quantity::Share, (of > 0).then(|| part as f64 / of as f64));
     let mut table = TableOf::new(rows);
     table.text("stage", |row| format!("{}", row.number + 1));
-    table.figures("from", |row| Cell::figure(Quantity::Seconds, row.found.start_s));
-    table.figures("length", |row| Cell::figure(Quantity::Seconds, row.found.duration_s));
+    table.text("seconds", seconds);
     if has_load {
         table.text("load", |row| row.planned.load.map(load).unwrap_or_default());
     }
@@ -61,7 +60,8 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     }
     let percentile = |of: fn(&results::Latency) -> f64| {
         move |row: &Row<'_>| {
-            Cell::figure_if(Quantity::Microseconds, row.found.response_of_all_us().as_ref().map(of))
+            // Each with its unit: a narrow table would cut the decimals of a column.
+            Cell::text(row.found.response_of_all_us().as_ref().map(of).map(latency).unwrap_or_default())
         }
     };
     table.figures("p50", percentile(|it| it.p50));
@@ -77,6 +77,12 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         table.column(Column::text("goals"), verdict);
     }
     vec![Block::Table(table.table)]
+}
+
+/// `12 to 24`
+fn seconds(row: &Row<'_>) -> String {
+    let StageSummary { start_s, duration_s, .. } = row.found;
+    format!("{} to {}", as_asked(*start_s), as_asked((10.0 * (start_s + duration_s)).round() / 10.0))
 }
 
 fn verdict(row: &Row<'_>) -> Cell {

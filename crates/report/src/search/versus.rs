@@ -126,7 +126,7 @@ fn forest(comparison: &SearchComparison) -> Forest {
         caption: "B ÷ A, logarithmic, with the 95 % interval".to_owned(),
         rows: vec![row],
         tolerance: Some(comparison.tolerance),
-        words: ["better", "worse", "inconclusive", "not judged"],
+        words: ["better", "worse", "inconclusive", "", "not judged"],
     }
 }
 

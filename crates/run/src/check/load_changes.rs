@@ -87,6 +87,13 @@ fn others(run: &RunToCheck<'_>) -> Option<String> {
             name("stages")
         ));
     }
+    if run.spec.think.is_some() && LoadStage::rate_curve(&run.spec.stages).is_some() {
+        return Some(format!(
+            "{} cannot be combined with {} that have rates: a rate says when transactions start",
+            name("think"),
+            name("stages")
+        ));
+    }
     (until.is_some() && run.spec.is_changing()).then(|| {
         format!(
             "{} is not possible with a load that changes: a mean over different loads has no precision",

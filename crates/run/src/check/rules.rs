@@ -52,13 +52,14 @@ pub struct Setting {
 }
 
 /// All rules.
-pub const RULES: [Rule; 10] = [
+pub const RULES: [Rule; 11] = [
     words(any("duration"), Excludes, &[any("transactions")], "both end the trial"),
     words(any("stages"), Excludes, &[any("duration")], "the stages have the duration"),
     words(any("stages"), Excludes, &[any("transactions")], "the stages have a duration"),
     words(any("vacuum_all"), Excludes, &[any("no_vacuum")], "both say which tables are vacuumed"),
     words(any("reconnect_policy"), Requires, &[any("on_disconnect")], "otherwise clients are aborted"),
     values(any("until"), Requires, &[any("duration")], "only a measurement with a duration can end early"),
+    values(any("think"), Excludes, &[any("rate")], "a rate says when transactions start"),
     values(any("stop_on_miss"), Requires, &[any("goal")], "without a goal, there is nothing to miss"),
     values(
         with("result_format", &["binary"]),

@@ -69,6 +69,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         curve: spec.curve.clone(),
         arrivals: spec.arrivals,
         stages: spec.stages.clone(),
+        think: spec.think,
         latency_limit_us: spec.latency_limit.map(|limit| limit.as_secs_f64() * MICROS_PER_SECOND),
         max_tries: spec.max_tries.map(NonZeroU32::get),
         reconnect: spec.reconnect,
@@ -128,6 +129,7 @@ impl From<&results::Plan> for RunSpec {
             curve: plan.curve.clone(),
             arrivals: plan.arrivals,
             stages: plan.stages.clone(),
+            think: plan.think,
             latency_limit: plan
                 .latency_limit_us
                 .and_then(|limit| Duration::try_from_secs_f64(limit / MICROS_PER_SECOND).ok()),

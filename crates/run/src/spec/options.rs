@@ -410,6 +410,25 @@ pub const OPTIONS: &[RunOption] = &[
         .sets(|spec| repeated(&spec.stages, Value::Stages), set_stages)
     },
     RunOption {
+        is_key: true,
+        flag: long("think", "LAW"),
+        unset: Some("none"),
+        default_in_words: Some("none"),
+        ..of_load(
+            "think",
+            Kind::Text,
+            "Time that a client waits before each transaction, outside of its latency: 200ms, exp(200ms) (random with this mean) or \
+             uniform(100ms, 300ms)",
+        )
+        .sets(
+            |spec| spec.think.map_or(Value::Unset, |think| Value::Text(think.to_string())),
+            |spec, value| {
+                let text: Option<String> = value.optional()?;
+                put(&mut spec.think, text.map(|text| text.parse()).transpose())
+            },
+        )
+    },
+    RunOption {
         in_file: Some("Transactions that take longer count as late; with a rate, a transaction is skipped if its start is delayed by more than this"),
         is_key: true,
         flag: flag("latency-limit", 'L', "TIME"),

@@ -330,7 +330,7 @@ impl fmt::Display for RateCurve {
 }
 
 /// A number of seconds in the notation of times, such as `5min`.
-pub(super) struct Seconds(pub(super) f64);
+pub(crate) struct Seconds(pub(crate) f64);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

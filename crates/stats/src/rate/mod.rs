@@ -8,6 +8,9 @@ mod gap_law;
 mod notation;
 mod stage;
 
+pub(crate) use curve::Seconds;
+pub(crate) use notation::{arguments, seconds};
+
 pub use arrival_times::{ArrivalTimes, Intensity};
 pub use curve::{RateCurve, RatePoint, TPS_MAX};
 pub use gap_law::GapLaw;

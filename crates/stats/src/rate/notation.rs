@@ -159,7 +159,7 @@ fn inner<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The arguments of `name(…)`, separated by commas.
-pub(super) fn arguments<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
+pub(crate) fn arguments<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
     Some(inner(text, name)?.split(',').map(str::trim).collect())
 }
 
@@ -169,7 +169,7 @@ pub(super) fn number(text: &str) -> Option<f64> {
 }
 
 /// A time with a unit.
-pub(super) fn seconds(text: &str) -> Option<f64> {
+pub(crate) fn seconds(text: &str) -> Option<f64> {
     let text = text.trim();
     let (digits, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
     let factor = TIME_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)?;

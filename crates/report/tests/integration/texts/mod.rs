@@ -10,5 +10,6 @@ mod observed;
 mod pgbench_lines;
 mod pgbench_report;
 pub mod ranks;
+mod stages;
 mod store_list;
 mod summaries;
