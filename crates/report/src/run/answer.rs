@@ -111,6 +111,7 @@ pub(super) fn precision(record: &Record) -> Option<f64> {
 /// `200 tps`, `64 clients`
 fn load_in_words(record: &Record) -> String {
     match stages::scheduled(&record.plan) {
+        Some(rate) if record.plan.rate_curve().is_some() => format!("{rate}{TIE}tps on average"),
         Some(rate) => format!("{rate}{TIE}tps"),
         None => brief::clients_in_words(&record.plan),
     }
@@ -309,7 +310,7 @@ fn load_sentence(record: &Record) -> String {
     let workers = || counted(plan.workers.into(), "worker", "workers");
     format!(
         "{} on {}, {} protocol, measured for {}{}. Started {started}.",
-        capitalised(&brief::clients_in_words(plan)),
+        brief::clients_in_words(plan).replacen("up to", "Up to", 1),
         ranks::in_words(record).unwrap_or_else(workers),
         plan.protocol.name(),
         measured_seconds(record.summary.duration_s),

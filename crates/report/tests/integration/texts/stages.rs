@@ -101,6 +101,7 @@ fn each_stage_has_a_row_and_goals_name_their_stage() {
     let record = staged();
     let document = document(&[Run { name: "a", record: &record }]);
     let (page, text) = (html(&document), markdown(&document));
+    assert!(page.contains("p99 in stage 2 is") && page.contains("2 clients on 1 worker"));
     for words in ["Stages", "100 to 500", "missed: p99"] {
         assert!(page.contains(words) && text.contains(words), "{words}");
     }
