@@ -110,6 +110,12 @@ pub(crate) fn goal(result: &GoalResult, measurement: Measurement) -> String {
     }
 }
 
+/// `p99 < 20ms in stage 2`
+pub(crate) fn named(result: &GoalResult) -> String {
+    let stage = result.stage.map(|stage| format!(" in stage {}", stage + 1));
+    escaped_line(&result.goal.to_string()) + &stage.unwrap_or_default()
+}
+
 /// `met`
 pub(crate) fn verdict_name(verdict: GoalVerdict) -> &'static str {
     match verdict {
@@ -238,7 +244,7 @@ pub(crate) fn stopped(results: &[GoalResult], stop: GoalStop) -> Option<String> 
             "would almost certainly have been missed (sequential test with an error of 1 %)"
         }
     };
-    let goal = crate::goals::named(goal);
+    let goal = named(goal);
     Some(format!("The run was ended after {}: the goal {goal} {why}.", measured_seconds(stop.after_s)))
 }
 
