@@ -1,7 +1,7 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run; `tidy`,
 //! `dependencies` and `libraries` are parts of it. `dist` makes packages, `lines` counts lines, `fuzz` feeds mutated
-//! input to all parsers, `prove` shows what happens in faults and power losses. `beside`, `compare-proof`, `causes` and
-//! `same-records` check figures and verdicts, `gallery` shows pages of all kinds, `fetch-postgres-19` fetches a server
+//! input to all parsers, `prove` shows what happens in faults and power losses. `beside`, `compare-proof`, `search-proof`,
+//! `causes` and `same-records` check figures and verdicts, `gallery` shows pages of all kinds, `fetch-postgres-19` fetches a server
 //! before its release, `tpch-answers` compares the answers of the workload tpch. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
 
@@ -22,6 +22,7 @@ mod memory;
 mod programs;
 mod prove;
 mod same_records;
+mod search_proof;
 mod test_output;
 mod test_programs;
 mod tidy;
@@ -31,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The names of all chores.
-const CHORES: [&str; 15] = [
+const CHORES: [&str; 16] = [
     "ci",
     "tidy",
     "dependencies",
@@ -43,6 +44,7 @@ const CHORES: [&str; 15] = [
     "beside",
     "compare-proof",
     "causes",
+    "search-proof",
     "same-records",
     "gallery",
     "fetch-postgres-19",
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         ["prove", ref arguments @ ..] => prove::run(arguments),
         ["beside", ref arguments @ ..] => beside::run(arguments),
         ["compare-proof", ref arguments @ ..] => compare_proof::run(arguments),
+        ["search-proof", ref arguments @ ..] => search_proof::run(arguments),
         ["same-records", ref arguments @ ..] => same_records::run(arguments),
         ["gallery", ref arguments @ ..] => gallery::run(arguments),
         ["causes", ref arguments @ ..] => causes::run(arguments),

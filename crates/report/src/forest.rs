@@ -17,7 +17,7 @@ pub(crate) struct Forest {
     /// Ratios within ± this share do not matter.
     pub(crate) tolerance: Option<f64>,
     /// What the verdicts are called here, in the order of [`EffectVerdict::ALL`].
-    pub(crate) words: [&'static str; 4],
+    pub(crate) words: [&'static str; 5],
 }
 
 /// One effect.
@@ -43,13 +43,20 @@ pub(crate) enum EffectVerdict {
     Worse,
     /// The interval contains 1.
     Inconclusive,
+    /// The whole interval is within the tolerance: no difference that matters.
+    Within,
     /// There is no interval, or neither way is better.
     NotJudged,
 }
 
 impl EffectVerdict {
-    pub(crate) const ALL: [EffectVerdict; 4] =
-        [EffectVerdict::Better, EffectVerdict::Worse, EffectVerdict::Inconclusive, EffectVerdict::NotJudged];
+    pub(crate) const ALL: [EffectVerdict; 5] = [
+        EffectVerdict::Better,
+        EffectVerdict::Worse,
+        EffectVerdict::Inconclusive,
+        EffectVerdict::Within,
+        EffectVerdict::NotJudged,
+    ];
 
     /// By the interval: better if all of it is on the better side of 1.
     pub(crate) fn of(interval: Option<(f64, f64)>, is_more_better: bool) -> EffectVerdict {
@@ -66,7 +73,7 @@ impl EffectVerdict {
         match self {
             EffectVerdict::Better => Colour::Run(0),
             EffectVerdict::Worse => Colour::Bad,
-            EffectVerdict::Inconclusive => Colour::Quiet,
+            EffectVerdict::Inconclusive | EffectVerdict::Within => Colour::Quiet,
             EffectVerdict::NotJudged => Colour::Run(7),
         }
     }
@@ -76,6 +83,7 @@ impl EffectVerdict {
             EffectVerdict::Better => Form::Dot,
             EffectVerdict::Worse => Form::Square,
             EffectVerdict::Inconclusive => Form::Ring,
+            EffectVerdict::Within => Form::Triangle,
             EffectVerdict::NotJudged => Form::Diamond,
         }
     }
@@ -86,14 +94,20 @@ impl EffectVerdict {
             EffectVerdict::Better => '●',
             EffectVerdict::Worse => '■',
             EffectVerdict::Inconclusive => '○',
+            EffectVerdict::Within => '▲',
             EffectVerdict::NotJudged => '◇',
         }
     }
 }
 
 /// Words of verdicts where more or less of a figure is better.
-pub(crate) const BETTER_OR_WORSE: [&str; 4] =
-    ["better", "worse", "inconclusive: the interval contains 1", "without an interval"];
+pub(crate) const BETTER_OR_WORSE: [&str; 5] = [
+    "better",
+    "worse",
+    "inconclusive: the interval contains 1",
+    "no difference beyond the tolerance",
+    "without an interval",
+];
 
 /// The ends of an axis, at least.
 const LEAST: f64 = 1.25;
@@ -118,6 +132,19 @@ impl ForestRow {
             shown: ratios::ratio(ratio, interval),
             change: ratios::change(ratio, interval).unwrap_or_default(),
         }
+    }
+
+    /// The same row; an interval that contains 1 and is wholly within the tolerance is no doubt.
+    #[must_use]
+    pub(crate) fn judged_within(self, tolerance: Option<f64>) -> ForestRow {
+        let is_within = self.interval.zip(tolerance).is_some_and(|((low, high), tolerance)| {
+            low >= 1.0 / (1.0 + tolerance) && high <= 1.0 + tolerance
+        });
+        let verdict = match self.verdict {
+            EffectVerdict::Inconclusive if is_within => EffectVerdict::Within,
+            verdict => verdict,
+        };
+        ForestRow { verdict, ..self }
     }
 
     /// An effect of which nothing is known, and why.

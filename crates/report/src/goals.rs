@@ -89,7 +89,7 @@ fn forest(is_of_several: bool, results: &[(String, &GoalResult)]) -> Option<Fore
         caption: "figure ÷ limit of its goal, logarithmic, with 95 % intervals".to_owned(),
         rows: results.iter().map(row).collect(),
         tolerance: None,
-        words: ["met", "missed", "undecided", "not judged"],
+        words: ["met", "missed", "undecided", "", "not judged"],
     })
 }
 

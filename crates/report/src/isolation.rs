@@ -159,7 +159,8 @@ fn picture_of_dependencies(report: &IsolationReport) -> Chart {
     };
     let axis = Axis::new("dependencies", Quantity::Count);
     let plot = Plot::Bars { axis, groups: kinds.into_iter().map(group).collect(), legend: Vec::new() };
-    let caption = "of transactions on others; no cycle of them is an anomaly";
+    let caption =
+        format!("of transactions on others; no cycle of them breaks {}", report.findings.level.sql());
     Chart::new("Dependencies that were checked", caption, plot)
 }
 

@@ -10,7 +10,7 @@ use stats::scalability::{
 use results::{Environment, Plan, Summary};
 
 use crate::chart::{Axis, Band, Chart, Colour, Plot, Point, Series};
-use crate::document::{Block, Table, TableOf};
+use crate::document::{Block, Fact};
 use crate::figures::{TIE, as_asked, counted, known_to, latency, percent, rate_known_to};
 use crate::metrics::Quantity;
 
@@ -108,12 +108,12 @@ fn of_curve(curve: &ModelledCurve, is_only: bool) -> Vec<Block> {
         scalability: scalability_law(points),
     };
     let heading = (!is_only && !curve.name.is_empty()).then(|| Block::Heading(curve.name.clone()));
-    let blocks = [Block::chart(chart(points, &models)), Block::Table(table(&models))];
+    let blocks = [Block::chart(chart(points, &models)), Block::Facts(facts(&models))];
     heading.into_iter().chain(blocks).collect()
 }
 
-/// A row for each model: what it says, and what it takes for granted.
-fn table(models: &Models) -> Table {
+/// A line for each model: what it says, and what it takes for granted.
+fn facts(models: &Models) -> Vec<Fact> {
     let little =
         models.little.as_ref().map_or("the response times were not measured".to_owned(), little_in_words);
     let utilization = models.utilization.as_ref().map_or_else(unsupported, utilization_in_words);
@@ -124,20 +124,18 @@ fn table(models: &Models) -> Table {
         (
             "utilization law",
             utilization,
-            "CPU time per transaction does not depend on the clients, and nothing else runs on the server's CPUs",
+            "that CPU time per transaction does not depend on the clients, and that nothing else runs on the server's CPUs",
         ),
-        ("asymptotic bounds", bounds, "a transaction takes no less time beside others than alone"),
+        ("asymptotic bounds", bounds, "that a transaction takes no less time beside others than alone"),
         (
             "Universal Scalability Law",
             scalability,
-            "what a client delays others depends on the number of clients alone; no queue in front of the server",
+            "that delays depend on the number of clients alone, and that no queue is in front of the server",
         ),
     ];
-    let mut table = TableOf::new(rows);
-    table.text("model", |(name, ..)| (*name).to_owned());
-    table.text("says", |(_, says, _)| says.clone());
-    table.text("assumes", |(.., assumes)| (*assumes).to_owned());
-    Table { optional_columns: 1, ..table.table }
+    let fact =
+        |(name, says, assumes): (&str, String, &str)| Fact::new(name, format!("{says}. Assumes {assumes}."));
+    rows.into_iter().map(fact).collect()
 }
 
 fn little_in_words(LittlesLaw { busy_shares }: &LittlesLaw) -> String {
@@ -188,11 +186,11 @@ fn scalability_in_words(law: &ScalabilityLaw) -> String {
     // The mark on the picture has an interval, too.
     let peak = law.peak.and_then(|peak| peak.clients.interval);
     match peak {
-        Some((low, high)) => format!(
-            "{parameters}; the throughput is highest with {} … {}{TIE}clients",
-            as_asked(low.round()),
-            as_asked(high.round())
-        ),
+        Some((low, high)) => {
+            let ends = [low, high].map(|it| as_asked(it.round()));
+            let ends = if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" … ") };
+            format!("{parameters}; the throughput is highest with {ends}{TIE}clients")
+        }
         None => {
             format!("{parameters}; the data show no number of clients at which the throughput is highest")
         }
@@ -315,7 +313,7 @@ mod tests {
         let sections = vec![Section::new("models", "Models", "", Audience::All, blocks(curves))];
         let document =
             Document { banners: Vec::new(), title: String::new(), subtitle: String::new(), sections };
-        text(&document, &TextStyle { colour: false, width: 240 })
+        text(&document, &TextStyle { colour: false, width: 100 }).replace(TIE, " ")
     }
 
     #[test]
@@ -337,11 +335,14 @@ mod tests {
                 .collect(),
             ..pool.clone()
         };
-        let text = shown(vec![pool]);
-        assert!(text.contains("not supported: with 4 clients the throughput is "), "{text}");
-        let text = shown(vec![few]);
+        let text = shown(vec![pool]).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains("not supported: with 8 clients the throughput is 15 % lower than the best curve"),
+            "{text}"
+        );
+        let text = shown(vec![few]).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("not supported: it needs 4 numbers of clients, and 3 were measured"), "{text}");
-        assert!(text.contains("not supported: a single client was not measured, only 2 and more"), "{text}");
+        assert!(text.contains("not supported: a single client was not measured"), "{text}");
         assert!(text.contains("not supported: the CPU time of the server was not measured"), "{text}");
         assert_eq!(
             blocks(vec![ModelledCurve { name: String::new(), points: curve(|it| it).points[..4].to_vec() }]),

@@ -72,11 +72,11 @@ pub(crate) fn markup_escaped(text: &str, other: impl Fn(char) -> Option<&'static
     out
 }
 
-/// Markup of a text whose long names may be broken behind an underscore, and nowhere else. `escape` makes text safe.
+/// Markup of a text whose long names may be broken behind an underscore or a slash, and nowhere else. `escape` makes text safe.
 pub(crate) fn names_escaped(text: &str, escape: impl Fn(&str) -> String) -> String {
     const LONG: usize = 14;
     let word = |word: &str| match word.chars().count() > LONG {
-        true => word.split_inclusive('_').map(&escape).collect::<Vec<_>>().join("<wbr>"),
+        true => word.split_inclusive(['_', '/']).map(&escape).collect::<Vec<_>>().join("<wbr>"),
         false => escape(word),
     };
     text.split_inclusive(' ').map(word).collect()

@@ -50,7 +50,7 @@ fn answer(test: &SelfTest) -> (Tone, String) {
 /// A part that is not good, in the answer.
 fn trouble(check: Check) -> &'static str {
     match check {
-        Check::Build => "its debug build",
+        Check::Build => "pgmeter's debug build",
         Check::EventLoop => "the event loop",
         Check::Clock => "the clock",
         Check::Governor => "the CPU governor",

@@ -7,13 +7,16 @@ use crate::{Evidence, LimitedBy, Record};
 
 /// Share of time that a worker must need for the rate before its own work can be the limit.
 const NEEDED_MIN: f64 = 0.75;
+/// Share of the time of commands from which those of a shell are the limit.
+const SHELL_MIN: f64 = 0.5;
 /// Share of CPU time that a hypervisor may take without being the cause.
 const STOLEN_MAX: f64 = 0.05;
 
 /// Why the load generator was late.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum LateGenerator {
-    /// Its own work: the rate needs most of its time, or it reached its calibrated maximum.
+    /// Its own work: the rate needs most of its time, its scripts wait for a shell, or it reached its calibrated
+    /// maximum.
     Itself,
     /// It waited for CPUs that the server used: the machine of both was at its limit.
     SharedCpus,
@@ -25,6 +28,10 @@ impl LateGenerator {
     /// Of a complete record; `None` if the generator was not the limit.
     pub fn of(record: &Record) -> Option<LateGenerator> {
         let generator = record.summary.generator.as_ref()?;
+        // Commands of a shell block a worker, whatever the rate that was reached says.
+        if generator.commands.shell_share >= SHELL_MIN {
+            return Some(LateGenerator::Itself);
+        }
         if generator.verdict.limit != LimitedBy::Generator {
             return None;
         }

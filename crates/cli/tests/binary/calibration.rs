@@ -84,7 +84,7 @@ fn a_self_test_says_whether_the_machine_can_measure_and_leaves_nothing() {
     let out = out.exits(5);
     let lines: Vec<&str> = out.stdout.lines().map(str::trim_end).collect();
     assert!(
-        lines[0].starts_with("This machine cannot measure reliably because of its debug build"),
+        lines[0].starts_with("This machine cannot measure reliably because of pgmeter's debug build"),
         "{lines:?}"
     );
     for part in [

@@ -1,11 +1,12 @@
 //! `pgmeter search`: the answer in the first lines, exit statuses, the stored search, and error messages. How the rate is
 //! found is tested in `search`, and how loads follow each other in `lab`.
 
+use rustix::process::Signal;
 use serde_json::Value;
 use testkit::cluster::Cluster;
 
 use crate::goals::SLOW;
-use crate::harness::Bench;
+use crate::harness::{Bench, Running};
 use crate::null_server::Null;
 
 #[test]
@@ -46,6 +47,107 @@ fn a_promise_that_no_rate_keeps_is_answered_on_the_null_server() {
 }
 
 #[test]
+fn a_search_that_ends_at_the_limit_of_the_generator_states_a_lower_bound_alone() {
+    let bench = Bench::new();
+    let null = Null::start(&bench, "./", &[]);
+    // Each transaction blocks the only worker for some milliseconds, and needs the server for none.
+    bench.file("work.sql", "\\shell sleep 0.01\nSELECT 1;\n");
+    let load = ["search", "-f", "work.sql", "--goal", "p90 < 100ms", "-c", "4", "-j", "1", "--budget", "60s"];
+    let shown = bench.run(load.iter().chain([&null.conninfo.as_str()])).exits(3);
+    assert!(shown.stdout.starts_with("AT LEAST "), "{}", shown.stdout);
+    assert!(shown.stdout.contains("pgmeter or its machine was the limit"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("95 %"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_search_that_was_broken_off_is_continued_with_its_trials_and_judged_by_an_expected_rate() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("resumed_search");
+    bench.file("slow.sql", SLOW);
+    let load = ["search", "-n", "-f", "slow.sql", "--goal", "p90 < 10s", "--max-rate", "50", "-c", "4"];
+    let interrupted = ["--budget", "60s", &conninfo];
+    let mut running = Running::start(&mut bench.command(load.iter().chain(&interrupted)));
+    running.hear("50 tps: kept");
+    running.signal(Signal::INT);
+    running.finish().exits(130).says(&["the same command with --resume continues it"]);
+    let missing = ["--budget", "60s", "--resume=h9", &conninfo];
+    bench.run(load.iter().chain(&missing)).exits(1);
+    let others = ["search", "-n", "-f", "slow.sql", "--goal", "p90 < 5s", "--resume", &conninfo];
+    bench.run(others).exits(1).says(&["no search with these goals"]);
+    let more = ["--budget", "60s", "--expect", "search.rate_tps > 40", "--resume", &conninfo];
+    let shown =
+        bench.run(load.iter().chain(&more)).exits(0).says(&["continuing search h1", "stored as search h1"]);
+    assert!(shown.stdout.contains("Expected: more than 40 tps; met."), "{}", shown.stdout);
+    let finished = ["--budget", "60s", "--resume", &conninfo];
+    bench.run(load.iter().chain(&finished)).exits(1).says(&["it has its answer"]);
+    let expected = ["--budget", "20s", "--expect", "search.rate_tps > 70", &conninfo];
+    bench.run(load.iter().chain(&expected)).exits(3);
+}
+
+#[test]
+fn two_searches_in_turns_find_the_side_that_needs_longer() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("searches_in_turns");
+    bench.file("sleep.sql", "SELECT pg_sleep(:ms / 1000.0);\n");
+    let compare = ["compare", "--search", "--in-place", "-d", &conninfo, "--factor", "variables.ms=20,60"];
+    let load = ["-f", "sleep.sql", "--goal", "p90 < 400ms", "-c", "2", "--budget", "100s", "-o", "both.json"];
+    let shown = bench.run(compare.iter().chain(&load)).exits(5).says(&["stored as search h1 in "]);
+    assert!(
+        shown.stdout.contains("60 sustains ") && shown.stdout.contains(" less than 20: "),
+        "{}",
+        shown.stdout
+    );
+    let read = std::fs::read_to_string(bench.path().join("both.json")).expect("it was written");
+    let json: Value = serde_json::from_str(&read).expect("JSON");
+    let ratio = json["comparison"]["ratio"].as_f64().expect("it is known");
+    assert!((0.2..0.55).contains(&ratio), "{ratio}");
+    assert_eq!(json["comparison"]["decision"], "worse_than_tolerance");
+    let without = [
+        "compare",
+        "--search",
+        "--in-place",
+        "-d",
+        &conninfo,
+        "--factor",
+        "variables.ms=20,60",
+        "-f",
+        "sleep.sql",
+    ];
+    bench.run(without).exits(1).says(&["a search needs a promise to look for"]);
+}
+
+#[test]
+fn an_experiment_crosses_searches_with_a_factor() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("searches_of_cells");
+    bench.file("slow.sql", SLOW);
+    let file = format!(
+        "name = \"cells\"\n[server]\ndsn = \"{conninfo}\"\nin_place = true\n[load]\nscript = \"slow.sql\"\n\
+         goal = [\"p90 < 10s\"]\n[search]\nbudget = \"10s\"\nmax_rate = 50\n[factors]\nclients = [2, 4]\n\
+         [design]\nrepeats = 1\n"
+    );
+    bench.file("cells.toml", &file);
+    let plan = bench.run(["lab", "plan", "cells.toml"]).exits(0).stdout;
+    assert!(
+        plan.contains("  search      the highest rate that keeps p90 < 10s, at most 10 s each\n"),
+        "{plan}"
+    );
+    let shown = bench.run(["lab", "run", "cells.toml"]).exits(0).stdout;
+    assert!(shown.contains("highest rate, tps"), "{shown}");
+    let json = bench.run(["report", "--experiment", "cells", "--format", "json"]).exits(0).stdout;
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["trials"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        json["trials"][0]["search"]["clients"].as_u64(),
+        json["trials"][0]["factors"]["clients"].as_str().and_then(|it| it.parse().ok())
+    );
+    bench.file("rate.toml", &file.replace("[search]", "rate = 5\n[search]"));
+    bench.run(["lab", "plan", "rate.toml"]).exits(1).says(&["[search] finds the rate: remove rate"]);
+    bench.file("goal.toml", &file.replace("goal = [\"p90 < 10s\"]\n", ""));
+    bench.run(["lab", "plan", "goal.toml"]).exits(1).says(&["set goal in [load]"]);
+}
+
+#[test]
 fn a_goal_without_a_share_a_short_budget_and_clients_that_are_no_number_are_refused() {
     let bench = Bench::new();
     let refused = |arguments: &[&str], expected: &str| {
@@ -58,4 +160,6 @@ fn a_goal_without_a_share_a_short_budget_and_clients_that_are_no_number_are_refu
     refused(&["--goal", "p99 < 20ms", "-c", "some"], "expected auto or a number of clients");
     refused(&["--goal", "p99 < 20ms", "--width", "99%"], "expected 0.1% to 50%");
     refused(&["--goal", "p99 < 20ms", "--max-rate", "0"], "expected transactions per second");
+    refused(&["--goal", "p99 < 20ms", "--expect", "tps > 5"], "such as \"search.rate_tps > 3000\"");
+    refused(&["--goal", "p99 < 20ms", "--resume=5"], "expected last or the number of a search");
 }

@@ -247,6 +247,7 @@ impl Loads for ServerLoads<'_> {
         let late = LateGenerator::of(&record);
         let limited_by = match (record.summary.generator.as_ref().map(|it| it.verdict.limit), late) {
             // What takes the CPUs from pgmeter says nothing about its own limit.
+            (_, Some(LateGenerator::Itself)) => LimitedBy::Generator,
             (Some(LimitedBy::Generator), Some(LateGenerator::Machine | LateGenerator::SharedCpus))
             | (None, _) => LimitedBy::Undecided,
             (Some(limit), _) => limit,

@@ -164,7 +164,9 @@ fn line(frame: &Frame, series: &Series, shapes: &mut Vec<Shape>) {
 fn marks(frame: &Frame, series: &Series, nth: f32, labels: &mut Labels, shapes: &mut Vec<Shape>) {
     const BETWEEN_INTERVALS: f32 = 3.0;
     const BETWEEN_SIGNS: f32 = 11.0;
-    let middle = nth * BETWEEN_INTERVALS;
+    // Points with words have places of their own; others may stand above each other.
+    let is_shared = series.points.iter().all(|point| point.label.is_empty());
+    let middle = if is_shared { nth * BETWEEN_INTERVALS } else { 0.0 };
     let paint = Paint::Of(series.colour);
     for point in series.points.iter().filter(|point| !is_gap(point)) {
         let (x, y) = place(frame, point);

@@ -59,7 +59,7 @@ pub(super) fn forest(record: &ComparisonRecord) -> Forest {
             (Some(_), Some(false)) => EffectVerdict::Worse,
             (Some(_), None) => EffectVerdict::Inconclusive,
         };
-        ForestRow::new(name, finding.ratio, interval, verdict)
+        ForestRow::new(name, finding.ratio, interval, verdict).judged_within(Some(record.method.tolerance))
     };
     let unjudged = record.unjudged.iter().map(|unjudged| {
         let name = names::of_figure(record, unjudged.figure());

@@ -155,7 +155,7 @@ impl Columns {
         let emphasis = match row.verdict {
             EffectVerdict::Better => Emphasis::Strong,
             EffectVerdict::Worse => Emphasis::Alarm,
-            EffectVerdict::Inconclusive | EffectVerdict::NotJudged => Emphasis::Quiet,
+            EffectVerdict::Inconclusive | EffectVerdict::Within | EffectVerdict::NotJudged => Emphasis::Quiet,
         };
         let point = emphasise(&row.verdict.character().to_string(), emphasis, style);
         before + &point + &after
@@ -194,7 +194,7 @@ pub(super) fn table(forest: &Forest) -> Table {
         let tone = match row.verdict {
             EffectVerdict::Better => Tone::Good,
             EffectVerdict::Worse => Tone::Bad,
-            EffectVerdict::Inconclusive | EffectVerdict::NotJudged => Tone::Plain,
+            EffectVerdict::Inconclusive | EffectVerdict::Within | EffectVerdict::NotJudged => Tone::Plain,
         };
         vec![
             Cell::text(row.name.clone()),

@@ -67,6 +67,7 @@ fn row(overview: &Overview, effects: &Effects, name: String, ratio: Option<&Rati
         Some(ratio) => {
             let verdict = EffectVerdict::of(ratio.interval, is_more_better(effects.metric));
             ForestRow::new(name, ratio.value, ratio.interval, verdict)
+                .judged_within(overview.screening_tolerance)
         }
     }
 }

@@ -114,6 +114,11 @@ impl Overview {
         }
     }
 
+    /// Whether durations are bounds, because a query reached its limit.
+    pub(crate) fn has_bounds(&self) -> bool {
+        (0..self.cells.len()).any(|cell| super::query_sets::is_bound(self, cell))
+    }
+
     /// Whether any cell is compared with another.
     pub(crate) fn has_ratios(&self) -> bool {
         self.cells.iter().any(|cell| cell.base.is_some())

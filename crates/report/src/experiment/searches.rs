@@ -141,7 +141,7 @@ pub(super) fn forest(overview: &Overview) -> Option<Forest> {
         caption: "÷ that of the base, logarithmic, with 95 % intervals".to_owned(),
         rows,
         tolerance: None,
-        words: ["more", "less", "inconclusive", "not judged"],
+        words: ["more", "less", "inconclusive", "", "not judged"],
     })
 }
 

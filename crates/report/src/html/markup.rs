@@ -29,7 +29,7 @@ impl Markup {
         self.0 += &escaped(text);
     }
 
-    /// Text whose long names may be broken behind an underscore, and nowhere else.
+    /// Text whose long names may be broken behind an underscore or a slash, and nowhere else.
     pub(crate) fn names(&mut self, text: &str) {
         self.0 += &names_escaped(text, escaped);
     }

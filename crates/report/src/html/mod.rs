@@ -356,8 +356,7 @@ fn cell(page: &mut Markup, is_first: bool, title: &str, column: &Column, cell: &
         match (&cell.content, &cell.link) {
             (Content::Code(_), _) => page.leaf("code", &[], shown),
             (_, Some(id)) => page.leaf("a", &[("href", &format!("#{id}"))], shown),
-            (Content::Text(_), None) if !is_first => page.names(shown),
-            (_, None) => page.text(shown),
+            (_, None) => page.names(shown),
         }
         if !cell.note.is_empty() {
             page.leaf("span", &[("class", "how")], &cell.note);

@@ -224,10 +224,11 @@ pub(crate) fn ratio_chart(of: &str, base: &str, mut ratios: Vec<(String, QueryRa
             "not slower by more than the limit",
             "slower by more than the limit",
             "undecided",
+            "",
             "without an interval",
         ]
     } else {
-        ["faster", "slower", "inconclusive: the interval contains 1", "without an interval"]
+        ["faster", "slower", "inconclusive: the interval contains 1", "", "without an interval"]
     };
     let row = |(name, ratio): &(String, QueryRatio)| {
         let verdict = match ratio.verdict() {

@@ -54,13 +54,15 @@ fn sentence(record: &Record) -> (Tone, String) {
         let (tone, word) = if has_failed { (Tone::Bad, "Failed") } else { (Tone::Caution, "Interrupted") };
         return (tone, format!("{word} {when}; until then {}.", figures_in_words(record)));
     }
-    if let Some((verdict, goals)) = wording::goals_answer(&record.summary.goals) {
-        return (crate::goals::tone(verdict), format!("{goals} at {}.", load_in_words(record)));
+    if let Some((verdict, goals)) = wording::goals_answer(&record.summary.goals, &load_in_words(record)) {
+        return (crate::goals::tone(verdict), goals + ".");
     }
     let rest = of_actions(&impact::impacts(record))
         .or_else(|| of_waits(record, verdict))
         .unwrap_or_else(|| wording::limit(verdict, record.plan.clients));
-    (if is_client { Tone::Bad } else { Tone::Strong }, format!("{}; {rest}.", figures_in_words(record)))
+    let is_missed = wording::service_level(record).is_some_and(|(level, _)| !level.kept);
+    let tone = if is_client || is_missed { Tone::Bad } else { Tone::Strong };
+    (tone, format!("{}; {rest}.", figures_in_words(record)))
 }
 
 /// `1,477 tps with p99 18.2 ms at 64 clients`; of a rate, how much of what was due succeeded.
@@ -69,7 +71,7 @@ fn figures_in_words(record: &Record) -> String {
     let counts = &record.summary.counts;
     if let Some(rate) = wording::scheduled(&record.plan) {
         let kept = match record.plan.latency_limit_us {
-            Some(limit_us) => format!("kept {}", asked_latency(limit_us)),
+            Some(limit_us) => format!("within {}", asked_latency(limit_us)),
             None => "succeeded".to_owned(),
         };
         let p99 = p99.map(|p99| format!(", p99 {p99},")).unwrap_or_default();
@@ -138,8 +140,8 @@ fn of_actions(impacts: &[ActionImpact]) -> Option<String> {
     let (it, during_tps, normal_tps) =
         changes.max_by(|one, other| (one.1 - one.2).abs().total_cmp(&(other.1 - other.2).abs()))?;
     let [during, normal] = [during_tps, normal_tps].map(impact::per_second);
-    let at = asked_seconds(it.begin_s.round());
-    Some(format!("the action at {at} left {during} of {normal} per second"))
+    let [begin, end] = [it.begin_s, it.end_s].map(|at| asked_seconds(at.round()));
+    Some(format!("an action from {begin} to {end} left {during} of {normal} tps"))
 }
 
 /// `no write succeeded for 3.52 s; recovered after 5.10 s`

@@ -232,9 +232,13 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     if !told.is_empty() {
         top.push(Block::List(Tone::Plain, told.into_iter().take(2 * SENTENCES_MAX).collect()));
     }
-    top.push(Block::quiet(
-        "The intervals of the table do not include the variation from run to run: repeat the runs to see that.",
-    ));
+    let note = match load_curve::has_repeats(runs) {
+        true => {
+            "The intervals of the table are of single runs; those of the answer and the chart are of the repeats."
+        }
+        false => "The intervals do not include the variation from run to run: repeat the runs to see that.",
+    };
+    top.push(Block::quiet(note));
     top.push(Block::Table(table(&compared)));
     let commands = latencies::commands_side_by_side(runs).into_iter().collect();
     let detailed = if runs.len() > DETAILED_MAX { Vec::new() } else { details(runs) };

@@ -107,6 +107,11 @@ fn curves(runs: &[Run<'_>]) -> Vec<Curve> {
     if curves.iter().any(|curve| curve.loads.len() >= POINTS_MIN) { curves } else { Vec::new() }
 }
 
+/// Whether any load of a curve was run more than once.
+pub(super) fn has_repeats(runs: &[Run<'_>]) -> bool {
+    curves(runs).iter().flat_map(|curve| &curve.loads).any(|load| load.tps.len() > 1)
+}
+
 /// `None` unless a curve has so many points of different loads.
 pub(super) fn chart(runs: &[Run<'_>]) -> Option<Chart> {
     let curves = curves(runs);
@@ -121,8 +126,7 @@ pub(super) fn chart(runs: &[Run<'_>]) -> Option<Chart> {
     let x = Axis::new(Metric::Tps.title(), Metric::Tps.quantity());
     let y = Axis::new(Metric::Mean.title(), Metric::Mean.quantity()).logarithmic(true);
     let load = if are_rates(runs) { "rates" } else { "clients" };
-    let repeats = curves.iter().flat_map(|curve| &curve.loads).any(|load| load.tps.len() > 1);
-    let repeats = if repeats { "; a point is the mean of the runs of one load" } else { "" };
+    let repeats = if has_repeats(runs) { "; a point is the mean of the runs of one load" } else { "" };
     let caption = format!("mean latency, logarithmic; the numbers are {load}{repeats}");
     Some(Chart::new("Throughput against latency", caption, Plot::lines(x, y, series)))
 }

@@ -186,7 +186,18 @@ fn versus(decision: ComparisonDecision) -> SearchRecord {
 #[test]
 fn two_searches_in_turns_begin_with_the_side_that_sustains_less() {
     let record = versus(ComparisonDecision::WorseThanTolerance);
-    insta::assert_snapshot!(shown(&record, Format::Text), @"");
+    insta::assert_snapshot!(shown(&record, Format::Text), @"
+    settings.jit: on (A) against off (B) with p99 < 20 ms
+      off sustains 20.0 % less than on: ×0.800 (0.760 … 0.840).
+      That is worse than the tolerance of 2.0 %.
+      Highest rate that keeps the goals: B ÷ A, logarithmic, with the 95 % interval
+      highest rate       ────■────           ··┊··                       ×0.800 (0.760 … 0.840)  −20.0 %
+                            0.8                1                1.25
+      ■ worse  ··· tolerance ± 2 %
+      side     highest rate, tps   95 % interval   limit             clients   trials
+      A: on    4,150               4,000 … 4,280   server CPU 96 %        16        3
+      B: off   3,320               3,200 … 3,440   server CPU 96 %        16        3
+    ");
     let page = shown(&record, Format::Html);
     let place = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}"));
     let order =

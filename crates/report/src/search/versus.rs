@@ -33,9 +33,9 @@ pub(super) fn document(b: &SearchRecord, comparison: &SearchComparison) -> Docum
     let early = words::early_end(b).map(|text| Banner::new(Tone::Caution, text));
     let terminal: Vec<Block> =
         std::iter::once(Block::Answer(tone, sentence)).chain(first()).chain([forest, of_sides()]).collect();
-    let details = sides.iter().zip(&names).flat_map(|(side, name)| {
+    let details = sides.iter().zip(["A", "B"].into_iter().zip(&names)).flat_map(|(side, (letter, name))| {
         let all: Vec<&SearchLoad> = side.search.loads.iter().collect();
-        let heading = Block::Heading(name.clone());
+        let heading = Block::Heading(format!("{letter}: {name}"));
         let table = loads(side, &all).if_any();
         [heading, Block::Facts(facts(side))].into_iter().chain(table)
     });
@@ -126,7 +126,7 @@ fn forest(comparison: &SearchComparison) -> Forest {
         caption: "B ÷ A, logarithmic, with the 95 % interval".to_owned(),
         rows: vec![row],
         tolerance: Some(comparison.tolerance),
-        words: ["better", "worse", "inconclusive", "not judged"],
+        words: ["better", "worse", "inconclusive", "", "not judged"],
     }
 }
 

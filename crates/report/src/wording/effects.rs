@@ -54,13 +54,21 @@ pub(crate) fn effects_answer(overview: &Overview, effects: &Effects) -> String {
         return joint;
     }
     let Some((effect, ratio)) = found else {
-        return format!("No effect on {subject} was found{}.", undecided_count(overview, effects));
+        return match effects.levels.as_slice() {
+            [only] if only.ratio.is_some_and(|ratio| !is_within(&ratio, tolerance(overview))) => {
+                let base = level(overview, only.change.factor, effects.base[only.change.factor]);
+                let ratio = only.ratio.as_ref().map(shown).unwrap_or_default();
+                format!("Undecided: {} instead of {base}, {subject} {ratio}.", named(overview, only))
+            }
+            _ => format!("No effect on {subject} was found{}.", undecided_count(overview, effects)),
+        };
     };
     let factor = effect.change.factor;
     let own = named(overview, effect);
     let base = level(overview, factor, effects.base[factor]);
     let first = if overview.screening_tolerance.is_some() { "Look first at" } else { "Largest effect:" };
-    format!("{first} {own} instead of {base}, {subject} {}.", shown(&ratio))
+    let bounds = if overview.has_bounds() { "; a bound, as queries reached limits" } else { "" };
+    format!("{first} {own} instead of {base}, {subject} {}{bounds}.", shown(&ratio))
 }
 
 /// An effect that depends on another factor: with the level where it is largest, and with the one where it is smallest.
@@ -73,8 +81,9 @@ fn joint_answer(overview: &Overview, effects: &Effects, effect: &LevelEffect) ->
     let factor = effect.change.factor;
     let on = factor_name(&overview.factors[dependence.on].name);
     let at = |number: usize| level(overview, dependence.on, number);
+    let bounds = if overview.has_bounds() { "; bounds, as queries reached limits" } else { "" };
     Some(format!(
-        "{} instead of {}: {} {} with {on} {}, {} with {}.",
+        "{} instead of {}: {} {} with {on} {}, {} with {}{bounds}.",
         named(overview, effect),
         level(overview, factor, effects.base[factor]),
         overview.title_of(effects.metric),
@@ -87,7 +96,7 @@ fn joint_answer(overview: &Overview, effects: &Effects, effect: &LevelEffect) ->
 
 /// `; 2 of 3 are undecided`: those whose interval is wider than what does not matter.
 fn undecided_count(overview: &Overview, effects: &Effects) -> String {
-    let tolerance = overview.screening_tolerance.unwrap_or(UNDECIDED_BEYOND);
+    let tolerance = tolerance(overview);
     let all = effects.levels.len();
     let open = effects
         .levels
@@ -100,6 +109,10 @@ fn undecided_count(overview: &Overview, effects: &Effects) -> String {
         open if open == all => "; it is undecided".to_owned(),
         open => format!("; {open} of {all} are undecided"),
     }
+}
+
+fn tolerance(overview: &Overview) -> f64 {
+    overview.screening_tolerance.unwrap_or(UNDECIDED_BEYOND)
 }
 
 /// An effect that was not found is undecided unless its interval is within this share.

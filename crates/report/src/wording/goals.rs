@@ -47,8 +47,9 @@ pub(crate) fn goals(results: &[GoalResult], measurement: Measurement) -> Option<
     Some((verdict, format!("{heading}: {}", sentence(&named.join("; ")))))
 }
 
-/// `1 of 3 goals missed: p99 is 31.2 ms, not < 20ms`, of the first with the verdict of all. `None` without goals.
-pub(crate) fn goals_answer(results: &[GoalResult]) -> Option<(GoalVerdict, String)> {
+/// `1 of 3 goals missed at 200 tps: p99 is 31.2 ms, not < 20ms`, of the first with the verdict of all. `None` without
+/// goals.
+pub(crate) fn goals_answer(results: &[GoalResult], load: &str) -> Option<(GoalVerdict, String)> {
     let verdict = GoalVerdict::of_all(results)?;
     let of_verdict = || results.iter().filter(|result| result.verdict == verdict);
     let word = verdict_name(verdict);
@@ -66,7 +67,13 @@ pub(crate) fn goals_answer(results: &[GoalResult]) -> Option<(GoalVerdict, Strin
         GoalVerdict::Missed => format!("{figure}, not {condition}"),
         GoalVerdict::Undecided => format!("{figure}, and the goal is {condition}"),
     };
-    Some((verdict, format!("{heading}: {told}")))
+    let open = results.iter().filter(|result| result.verdict == GoalVerdict::Undecided).count();
+    let open = if verdict == GoalVerdict::Missed && open > 0 {
+        format!("; {open} undecided")
+    } else {
+        String::new()
+    };
+    Some((verdict, format!("{heading} at {load}: {told}{open}")))
 }
 
 /// In a column of a list: `2/3 goals missed`, `goal met`. `None` without goals.

@@ -70,7 +70,8 @@ fn erf(x: f64) -> f64 {
 
 #[test]
 fn gaps_follow_their_law_on_each_curve() {
-    let laws: [(GapLaw, fn(f64) -> f64); 3] = [
+    type Distribution = fn(f64) -> f64;
+    let laws: [(GapLaw, Distribution); 3] = [
         (GapLaw::Poisson, exponential),
         // Shape ½ and mean 1: chi-square with one degree of freedom.
         (GapLaw::Gamma(0.5), |x| erf((x / 2.0).sqrt())),

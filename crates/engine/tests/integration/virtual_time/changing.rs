@@ -40,7 +40,8 @@ fn by_second(plan: &Plan, ran: &Ran) -> (Vec<f64>, Vec<f64>) {
 
 #[test]
 fn what_is_scheduled_follows_each_curve_and_law_and_is_achieved() {
-    let curves: [(&str, fn(f64) -> f64); 3] = [
+    type Cumulative = fn(f64) -> f64;
+    let curves: [(&str, Cumulative); 3] = [
         ("ramp(100, 1000, 20s)", |t| 100.0 * t + 22.5 * t * t),
         ("steps(200, 1000, 50, 600; 5s)", |t| {
             let step = |from: f64, rate: f64| rate * (t - from).clamp(0.0, 5.0);

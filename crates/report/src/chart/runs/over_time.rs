@@ -329,9 +329,21 @@ const LINES: [Line; 5] = [
     ("median", |it| it.p50),
     ("p95", |it| it.p95),
     ("p99", |it| it.p99),
-    ("p99.9", |it| it.p999),
+    (P999, |it| it.p999),
     ("max", |it| it.max),
 ];
+const P999: &str = "p99.9";
+/// With fewer transactions, p99.9 is next to their maximum.
+const P999_TRANSACTIONS_MIN: f64 = 1_000.0;
+
+/// Whether most points have so many transactions that p99.9 says something.
+fn has_p999(source: &Source<'_>) -> bool {
+    let points = &source.timeline.points;
+    let is_enough =
+        |point: &&TimelinePoint| point.tps * (point.end_s - point.start_s) >= P999_TRANSACTIONS_MIN;
+    2 * points.iter().filter(is_enough).count() > points.len()
+}
+
 /// The line that is shown of several runs, unless the reader chooses another one.
 const SHOWN: usize = 2;
 
@@ -352,7 +364,8 @@ fn response_times(sources: &[Source<'_>], time: &Axis) -> Vec<Chart> {
             let series = Series::new(*label, Colour::Quantile(number), points(source, *of));
             Series { is_dashed: *label == "max", ..series }
         };
-        let series = LINES.iter().enumerate().map(series).collect();
+        let is_shown = |(_, (label, _)): &(usize, &Line)| *label != P999 || has_p999(source);
+        let series = LINES.iter().enumerate().filter(is_shown).map(series).collect();
         return vec![chart("percentiles, logarithmic".to_owned(), series)];
     }
     let of_all_runs = |(name, of): Line| {

@@ -42,7 +42,7 @@ fn an_answer_under_a_rate_says_how_many_of_the_scheduled_were_kept() {
     (counts.scheduled, counts.succeeded, counts.late) = (6_000, 5_900, 30);
     assert_answer(&record, &["5,900 of 6,000 scheduled transactions succeeded, p99 ", " at 200 tps"]);
     record.plan.latency_limit_us = Some(10_000.0);
-    assert_answer(&record, &["5,870 of 6,000 scheduled transactions kept 10 ms"]);
+    assert_answer(&record, &["5,870 of 6,000 scheduled transactions within 10 ms"]);
 }
 
 #[test]
