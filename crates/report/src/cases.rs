@@ -14,7 +14,6 @@ use tls_scan::{Level, Scan};
 use crate::comparison;
 use crate::experiment::{Overview, Standing, Trial};
 use crate::figures::percent;
-use crate::goals::named;
 use crate::prose::escaped_line;
 use crate::queries::verdict_name;
 use crate::search;
@@ -342,7 +341,7 @@ fn goals(results: &[GoalResult], measurement: Measurement) -> impl Iterator<Item
     results.iter().map(move |result| {
         let text = || wording::goal(result, measurement);
         let outcome = of_verdict(result.verdict, text);
-        Case::new(named(result), outcome)
+        Case::new(wording::named_goal(result), outcome)
     })
 }
 

@@ -93,16 +93,10 @@ fn forest(is_of_several: bool, results: &[(String, &GoalResult)]) -> Option<Fore
     })
 }
 
-/// `p99 < 20ms in stage 2`
-pub(crate) fn named(result: &GoalResult) -> String {
-    let stage = result.stage.map(|stage| format!(" in stage {}", stage + 1));
-    escaped_line(&result.goal.to_string()) + &stage.unwrap_or_default()
-}
-
 /// The goals that were missed or, without one, those that are undecided.
 pub fn unmet_goals(results: &[GoalResult]) -> Option<(GoalVerdict, String)> {
     let verdict = GoalVerdict::of_all(results).filter(|verdict| *verdict != GoalVerdict::Met)?;
     let goals = results.iter().filter(|result| result.verdict == verdict);
-    let goals: Vec<String> = goals.map(named).collect();
+    let goals: Vec<String> = goals.map(wording::named_goal).collect();
     Some((verdict, goals.join(", ")))
 }

@@ -4,7 +4,7 @@
 use results::{Counts, LimitedBy, Outages, Record, Status, Verdict, Verification, WaitShare};
 
 use super::impact::{self, ActionImpact, Impact};
-use super::{brief, load, ranks, stages, warnings};
+use super::{brief, load, ranks, warnings};
 use crate::document::{Block, KeyFigure, Tone};
 use crate::figures::{
     TIE, asked_latency, asked_seconds, count, counted, half_width, measured_seconds, percent, plus_minus,
@@ -69,7 +69,7 @@ fn sentence(record: &Record) -> (Tone, String) {
 fn figures_in_words(record: &Record) -> String {
     let p99 = Metric::P99.shown(record);
     let counts = &record.summary.counts;
-    if let Some(rate) = stages::scheduled(&record.plan) {
+    if let Some(rate) = wording::scheduled(&record.plan) {
         let kept = match record.plan.latency_limit_us {
             Some(limit_us) => format!("within {}", asked_latency(limit_us)),
             None => "succeeded".to_owned(),
@@ -112,7 +112,8 @@ pub(super) fn precision(record: &Record) -> Option<f64> {
 
 /// `200 tps`, `64 clients`
 fn load_in_words(record: &Record) -> String {
-    match stages::scheduled(&record.plan) {
+    match wording::scheduled(&record.plan) {
+        Some(rate) if record.plan.rate_curve().is_some() => format!("{rate}{TIE}tps on average"),
         Some(rate) => format!("{rate}{TIE}tps"),
         None => brief::clients_in_words(&record.plan),
     }
@@ -197,7 +198,7 @@ fn throughput(record: &Record, half: Option<f64>) -> (String, String) {
         (None, Some(_)) => format!("±{TIE}100{TIE}% or more"),
         (None, None) => String::new(),
     };
-    let of_rate = stages::scheduled(&record.plan).map(|asked| format!("of {asked} scheduled"));
+    let of_rate = wording::scheduled(&record.plan).map(|asked| format!("of {asked} scheduled"));
     let value = rate_known_to(summary.tps, half.unwrap_or(0.0));
     let parts: Vec<String> =
         [Some(sure).filter(|it| !it.is_empty()), of_rate].into_iter().flatten().collect();
@@ -275,7 +276,7 @@ pub(super) fn left_out(record: &Record) -> Option<String> {
         Impact::Response { .. } | Impact::NotSeen | Impact::Unknown => None,
     };
     let pauses = impacts.iter().filter_map(of_action).chain(wording::longest_interruption_s(&record.summary));
-    let pause_s = pauses.max_by(f64::total_cmp).filter(|_| stages::scheduled(&record.plan).is_none())?;
+    let pause_s = pauses.max_by(f64::total_cmp).filter(|_| wording::scheduled(&record.plan).is_none())?;
     let is_there = Metric::P999.of(record).is_some_and(|us| us > pause_s * MICROSECONDS_PER_SECOND / 2.0);
     (!is_there).then(|| {
         format!(
@@ -311,7 +312,7 @@ fn load_sentence(record: &Record) -> String {
     let workers = || counted(plan.workers.into(), "worker", "workers");
     format!(
         "{} on {}, {} protocol, measured for {}{}. Started {started}.",
-        capitalised(&brief::clients_in_words(plan)),
+        brief::clients_in_words(plan).replacen("up to", "Up to", 1),
         ranks::in_words(record).unwrap_or_else(workers),
         plan.protocol.name(),
         measured_seconds(record.summary.duration_s),

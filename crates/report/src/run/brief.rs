@@ -143,7 +143,7 @@ fn throughput(record: &Record) -> String {
         let shown = plus_minus(summary.tps, interval.low, interval.high);
         throughput += &format!(" {}", shown.unwrap_or_else(|| format!("({UNKNOWN_SIZE})")));
     }
-    if let Some(rate) = stages::scheduled(plan) {
+    if let Some(rate) = wording::scheduled(plan) {
         let mean = if plan.rate_curve().is_some() { " on average" } else { "" };
         throughput += &format!(" of {rate} scheduled{mean}");
     }

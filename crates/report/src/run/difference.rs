@@ -172,7 +172,7 @@ fn throughput_against(first: &Record, second: &Record, names: [&str; 2]) -> Told
         return Told { sentence: Some(why), ..unjudged(&tps(first), &tps(second), "different scripts") };
     }
     let asked = |(name, record): (&str, &Record)| {
-        Some(format!("{name} was asked for {}{TIE}tps", super::scheduled(&record.plan)?))
+        Some(format!("{name} was asked for {}{TIE}tps", crate::wording::scheduled(&record.plan)?))
     };
     let asked: Vec<String> = [(a, first), (b, second)].into_iter().filter_map(asked).collect();
     if asked.is_empty() {

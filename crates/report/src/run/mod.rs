@@ -41,7 +41,6 @@ pub(crate) use outages::phases as outage_phases;
 pub(crate) use rows::{rows, wait_item};
 pub(crate) use server::{ceilings, event_name, waits_table};
 pub(crate) use settings::{Setting, of_servers};
-pub(crate) use stages::scheduled;
 pub use verification::verification;
 
 /// A record to be shown.
@@ -73,7 +72,7 @@ impl Run<'_> {
     pub(crate) fn load_in_short(&self) -> String {
         let plan = &self.record.plan;
         let clients = counted(u64::from(plan.clients), "client", "clients");
-        let rate = scheduled(plan).map(|rate| format!(" at {rate}{TIE}tps"));
+        let rate = crate::wording::scheduled(plan).map(|rate| format!(" at {rate}{TIE}tps"));
         format!("{clients}, {}{}", plan.protocol.name(), rate.unwrap_or_default())
     }
 }

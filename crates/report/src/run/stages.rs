@@ -6,7 +6,7 @@ use stats::goals::{GoalResult, GoalVerdict};
 use stats::rate::{LoadStage, StageLoad};
 
 use crate::document::{Block, Cell, Column, TableOf};
-use crate::figures::{TIE, as_asked, latency, plus_minus, rate};
+use crate::figures::{TIE, as_asked, latency, plus_minus};
 use crate::goals::tone;
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
@@ -123,15 +123,9 @@ fn weights(stage: &LoadStage) -> String {
     weights.collect::<Vec<_>>().join(", ")
 }
 
-/// `1,050 tps`, the mean if the rate changes; `None` in a closed loop.
-pub(crate) fn scheduled(plan: &Plan) -> Option<String> {
-    let mean = plan.rate_tps?;
-    Some(if plan.rate_curve().is_some() { rate(mean) } else { as_asked(mean) })
-}
-
 /// `ramp(100, 2000, 5min), 1,050 tps on average`; `500 tps scheduled`.
 pub(super) fn rate_in_words(plan: &Plan) -> Option<String> {
-    let scheduled = scheduled(plan)?;
+    let scheduled = wording::scheduled(plan)?;
     Some(match (&plan.curve, plan.rate_curve()) {
         (Some(curve), _) => {
             format!("{}, {scheduled}{TIE}tps on average", escaped_line(&curve.to_string()))

@@ -59,7 +59,8 @@ pub(crate) fn goals_answer(results: &[GoalResult], load: &str) -> Option<(GoalVe
         (number, all) => format!("{number} of {all} goals {word}"),
     };
     let first = of_verdict().next()?;
-    let figure = format!("{} is {}", escaped_line(&first.goal.figure.to_string()), value(first));
+    let stage = first.stage.map_or(String::new(), |stage| format!(" in stage {}", stage + 1));
+    let figure = format!("{}{stage} is {}", escaped_line(&first.goal.figure.to_string()), value(first));
     let condition = escaped_line(&first.goal.condition());
     let told = match verdict {
         GoalVerdict::Met => format!("{figure}, {condition}"),
@@ -114,6 +115,12 @@ pub(crate) fn goal(result: &GoalResult, measurement: Measurement) -> String {
             remedy(result, measurement)
         ),
     }
+}
+
+/// `p99 < 20ms in stage 2`
+pub(crate) fn named(result: &GoalResult) -> String {
+    let stage = result.stage.map(|stage| format!(" in stage {}", stage + 1));
+    escaped_line(&result.goal.to_string()) + &stage.unwrap_or_default()
 }
 
 /// `met`
@@ -237,14 +244,14 @@ pub(crate) fn method<'a>(
 
 /// That the run ended early because of a goal.
 pub(crate) fn stopped(results: &[GoalResult], stop: GoalStop) -> Option<String> {
-    let goal = &results.get(usize::try_from(stop.goal).ok()?)?.goal;
+    let goal = results.get(usize::try_from(stop.goal).ok()?)?;
     let why = match stop.basis {
         StopBasis::Exact => "could not be met any more, whatever the remaining transactions did",
         StopBasis::Sequential => {
             "would almost certainly have been missed (sequential test with an error of 1 %)"
         }
     };
-    let goal = escaped_line(&goal.to_string());
+    let goal = named(goal);
     Some(format!("The run was ended after {}: the goal {goal} {why}.", measured_seconds(stop.after_s)))
 }
 

@@ -20,11 +20,11 @@ pub(crate) use effects::{
 };
 pub(crate) use goals::{
     Measurement, goal, goals, goals_answer, goals_in_short, interval as goal_interval,
-    method as method_of_goals, stopped, value as goal_value, verdict_name,
+    method as method_of_goals, named as named_goal, stopped, value as goal_value, verdict_name,
 };
 pub(crate) use interruption::{interruption, longest_interruption_s};
 pub(crate) use rules::{rule, rule_finding, rule_verdict, rules_in_short, rules_kept};
-pub(crate) use service_level::service_level;
+pub(crate) use service_level::{scheduled, service_level};
 pub(crate) use steady::{drifts, steady};
 pub(crate) use verdict::{evidence, evidence_of_run, limit};
 pub(crate) use warnings::{warning, warnings_by_kind};

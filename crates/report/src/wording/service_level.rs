@@ -4,8 +4,7 @@
 use results::{Counts, Plan, Record, ServiceLevel, Status, Summary};
 
 use super::share;
-use crate::figures::{asked_latency, decimals_for, fixed};
-use crate::run::scheduled;
+use crate::figures::{as_asked, asked_latency, decimals_for, fixed, rate};
 
 /// Significant digits of the throughput.
 const TPS_DIGITS: usize = 3;
@@ -36,6 +35,12 @@ pub(super) fn reason(level: ServiceLevel, plan: &Plan, summary: &Summary) -> Str
     };
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("; ")
+}
+
+/// `1,050 tps`, the mean if the rate changes; `None` in a closed loop.
+pub(crate) fn scheduled(plan: &Plan) -> Option<String> {
+    let mean = plan.rate_tps?;
+    Some(if plan.rate_curve().is_some() { rate(mean) } else { as_asked(mean) })
 }
 
 /// In a column of a list.

@@ -101,6 +101,8 @@ fn each_stage_has_a_row_and_goals_name_their_stage() {
     let record = staged();
     let document = document(&[Run { name: "a", record: &record }]);
     let (page, text) = (html(&document), markdown(&document));
+    let plain = page.replace('\u{a0}', " ").replace("&nbsp;", " ");
+    assert!(plain.contains("p99 in stage 2"), "{plain}");
     for words in ["Stages", "100 to 500", "missed: p99"] {
         assert!(page.contains(words) && text.contains(words), "{words}");
     }
