@@ -340,8 +340,8 @@ mod tests {
         let few = ModelledCurve {
             points: pool.points[2..6]
                 .iter()
+                .chain(&pool.points[8..9])
                 .map(|it| ClosedLoop { demand_s: None, ..*it })
-                .chain([pool.points[8]])
                 .collect(),
             ..pool.clone()
         };

@@ -76,7 +76,7 @@ fn the_page_has_it_below_its_answer_and_markdown_begins_with_it() {
     let body = page.split("</h1>").nth(1).unwrap_or_default();
     let first = format!("</p><p class=\"verdict bad\">{answer}</p>");
     assert!(
-        body.starts_with("<p class=\"answer\">0 of 3,000 scheduled transactions within 20 ms"),
+        body.starts_with("<p class=\"answer bad\">0 of 3,000 scheduled transactions within 20 ms"),
         "{body:.300}"
     );
     assert!(body.contains(&first), "{body:.400}");
