@@ -1,9 +1,11 @@
 //! Every chart of every page of the gallery is read by the keyboard, and the values are those of the records: of the JSON
 //! for programs, or computed here from the records themselves. One browser reads each page in one request.
 
+use std::collections::BTreeMap;
+
 use results::{ComparisonRecord, Interval, Record};
 use serde_json::Value;
-use stats::Distribution;
+use stats::{CONFIDENCE, Distribution, SampleMean};
 
 use super::exhibits;
 use crate::pages::browser::browser;
@@ -11,11 +13,13 @@ use crate::pages::keyboard::{self, Read};
 
 /// Charts whose values are estimates that no record and no JSON holds. They are read too; what they show is compared
 /// where it is computed.
-const ESTIMATES: [&str; 2] = [
+const ESTIMATES: [&str; 3] = [
     // Of runs side by side: tests of `compare`.
     "Difference",
     // Of a comparison that had ended earlier: tests of `comparison::charts`.
     "The throughput with its interval",
+    // Of runs and experiments over clients: tests of `stats::scalability` and `models`.
+    "Models of the throughput",
 ];
 
 /// Five digits are on the page.
@@ -60,7 +64,22 @@ pub(super) fn of_runs(runs: &[(String, Record)]) -> Vec<f64> {
         });
         found.extend(shares);
     }
+    of_repeats(runs, &mut found);
     found
+}
+
+/// Means over the runs of one number of clients, with their intervals.
+fn of_repeats(runs: &[(String, Record)], found: &mut Vec<f64>) {
+    let mut by_clients: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
+    for (_, record) in runs {
+        let [tps, latencies] = by_clients.entry(record.plan.clients).or_default();
+        tps.push(record.summary.tps);
+        latencies.extend(record.summary.response_of_all_us().map(|us| us.mean));
+    }
+    for mean in by_clients.values().flatten().filter_map(|values| SampleMean::of(values)) {
+        let (low, high) = mean.interval(CONFIDENCE).unwrap_or((mean.mean, mean.mean));
+        found.extend([mean.mean, low, high]);
+    }
 }
 
 /// Points of a chart over time, at most.
