@@ -185,6 +185,7 @@ fn of_kind(kind: Kind) -> Value {
             json!({ "type": "string", "pattern": "^ *[0-9.]+ *(us|ms|s|min|h) *$" })
         }
         Kind::Percent => json!({ "type": "string", "pattern": "^[0-9.]+ *%$" }),
+        Kind::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
         Kind::Rate => json!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0 },
             { "type": "string", "pattern": "^ *((ramp|steps|sine) *\\(.*\\)|file:.+) *$" }

@@ -31,7 +31,7 @@ pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<O
         }
         (Kind::CountOrPerCore { most_in_file }, _) => node.whole(1, most_in_file).map(OptionValue::Count),
         (Kind::Flag, _) => node.truth().map(OptionValue::Truth),
-        (Kind::Rate, Value::Integer(_) | Value::Float(_)) => {
+        (Kind::Rate | Kind::Positive, Value::Integer(_) | Value::Float(_)) => {
             node.positive().map(OptionValue::Number).map_err(|_| expected(kind.expected_in_file()))
         }
         (Kind::Scale, Value::Text(_)) => Err(expected(kind.expected_in_file())),

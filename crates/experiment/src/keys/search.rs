@@ -26,7 +26,7 @@ pub(crate) const KEYS: [Key; 3] = [
     ),
     Key::new(
         "search.max_rate",
-        Kind::Rate,
+        Kind::Positive,
         (|_| OptionValue::Unset, |it, value| put(&mut asked(it).max_rate_tps, value.optional())),
         "The highest rate to try, in transactions per second; default: any",
     ),

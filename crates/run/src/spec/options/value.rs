@@ -37,6 +37,8 @@ pub enum Kind {
     Milliseconds,
     /// A share above 0 and below 1, as a percentage.
     Percent,
+    /// A number above zero.
+    Positive,
     /// A number above zero, or a curve: a rate that changes.
     Rate,
     /// Stages of a load.
@@ -127,6 +129,10 @@ impl Kind {
             }
             Kind::Milliseconds => milliseconds(word).map(Value::Time),
             Kind::Percent => percent(word).map(Value::Number),
+            Kind::Positive => {
+                let number = word.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+                number.map(Value::Number).ok_or_else(|| "expected a positive number".to_owned())
+            }
             Kind::Rate => rate_or_curve(word, |name| read_curve(name, Path::new(name))),
             Kind::Stages => LoadStage::list(word).map(Value::Stages),
             Kind::Scale => word.parse().map(|scale: Scale| Value::Number(scale.units())),
@@ -161,6 +167,7 @@ impl Kind {
             Kind::Stages => self.word(text),
             Kind::Count { .. }
             | Kind::CountOrPerCore { .. }
+            | Kind::Positive
             | Kind::Rate
             | Kind::Scale
             | Kind::Flag
@@ -179,6 +186,7 @@ impl Kind {
             Kind::Percent => {
                 "a percentage above 0% and below 100% in quotation marks, such as \"1%\"".to_owned()
             }
+            Kind::Positive => "a number above 0".to_owned(),
             Kind::Rate => "a number above 0, or a curve such as \"ramp(100, 2000, 5min)\"".to_owned(),
             Kind::Stages => "stages such as \"1min@500, 2min@500..2000\"".to_owned(),
             Kind::Scale => format!("a number above 0, at most {}", Scale::MAX),
