@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use sockets::Timers;
-use stats::{Ending, Sample, ThinkTime, Timestamp, Traffic};
+use stats::{Ending, Sample, Timestamp, Traffic};
 
 use super::commits::WaitingCommits;
 use super::health::Health;
@@ -33,6 +33,7 @@ use pausing::Pausing;
 mod connections;
 mod ending;
 mod pausing;
+mod resting;
 
 /// Limits for one round of transactions of clients that never wait, in time and number, so that other clients are not
 /// delayed. Polling the sockets takes a fiftieth of the time limit; the number is for clocks with a coarse
@@ -469,30 +470,6 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         // More arrivals may have to be skipped. Reading the clock ends the round.
         self.read_clock();
         self.ready.push_back(slot);
-    }
-
-    /// Lets a client rest that has no work in this stage; false if it has work.
-    fn rest(&mut self, slot: usize, now: Timestamp) -> bool {
-        let until = self.pacing.rests_until(self.number, slot, now, &self.stopping.timeline);
-        self.sessions.slots[slot].is_resting = until.is_some();
-        let Some(until) = until else { return false };
-        self.set_timer(slot, until);
-        true
-    }
-
-    /// Lets a free client think before its next transaction; false if it has thought, or has no further transaction.
-    fn think(&mut self, slot: usize, think_time: ThinkTime, now: Timestamp) -> bool {
-        let is_over = self.stopping.timeline.is_over(now);
-        let own = &mut self.sessions.slots[slot];
-        if is_over || self.pacing.has_reached_limit(own) || std::mem::take(&mut own.has_thought) {
-            own.is_resting = false;
-            return false;
-        }
-        (own.is_resting, own.has_thought) = (true, true);
-        let until = now + think_time.draw(own.think_draws.next_f64());
-        let until = self.stopping.timeline.end.map_or(until, |end| until.min(end));
-        self.set_timer(slot, until);
-        true
     }
 
     /// Whether no scheduled transaction may start later than the latency limit. pgbench decides when it selects a
