@@ -1,4 +1,5 @@
-//! Progress of a run on the terminal, and the server of its metrics. `output` makes the view and the lines.
+//! Progress of a run on the terminal, and the server of its metrics.
+//! `output` makes the view and the lines.
 
 use engine::Progress;
 use output::{MetricsServer, ProgressStyle, RunProgress, ShownSecond};

@@ -1,4 +1,5 @@
-//! The state of a search as metric families, for Prometheus and compatible systems. `metrics_server` serves them over HTTP.
+//! The state of a search as metric families, for Prometheus and compatible systems.
+//! `metrics_server` serves them over HTTP.
 
 use report::OpenMetrics;
 use results::SearchState;

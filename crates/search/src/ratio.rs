@@ -1,4 +1,5 @@
-//! The ratio of the rates of two searches that ran in turns, with its interval, and what it says about side B.
+//! The ratio of the rates of two searches that ran in turns,
+//! with its interval, and what it says about side B.
 
 use crate::curve::CurveEstimate;
 

@@ -2,7 +2,6 @@
 //!
 //! Pure: no socket, file, thread, clock or terminal. The engine makes [`Sample`]s and owns the [`Recorder`]s;
 //! `results` stores the results.
-//!
 //! In reading order: a worker's [`Recorder`] counts a [`Sample`] and hands over an [`Interval`] of [`ScriptStats`]
 //! each second ([`Counts`] and [`Distribution`]s). The intervals of a run become its [`Summary`], and its [`Gaps`],
 //! in which nothing was completed. Series of them yield a [`RatioEstimate`] (a mean with its confidence interval) and

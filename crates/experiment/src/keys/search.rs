@@ -1,4 +1,5 @@
-//! The keys of `[search]`: a trial is a search for the highest rate that keeps the goals of `[load]`. `lab` runs it.
+//! The keys of `[search]`: a trial is a search for the highest rate that keeps the goals of `[load]`.
+//! `lab` runs it.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Loads that change in experiment files: curves, files with curves, gaps, and stages as text and as tables.
+//! Loads that change in experiment files: curves, files with curves,
+//! gaps, and stages as text and as tables.
 
 use std::collections::BTreeMap;
 use std::fs;

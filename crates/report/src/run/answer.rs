@@ -4,7 +4,7 @@
 use results::{Counts, LimitedBy, Outages, Record, Status, Verdict, Verification, WaitShare};
 
 use super::impact::{self, ActionImpact, Impact};
-use super::{brief, load, ranks, warnings};
+use super::{load, ranks, stages, warnings};
 use crate::document::{Block, KeyFigure, Tone};
 use crate::figures::{
     TIE, asked_latency, asked_seconds, count, counted, half_width, measured_seconds, percent, plus_minus,
@@ -82,7 +82,7 @@ fn figures_in_words(record: &Record) -> String {
             if record.plan.rate_curve().is_some() { " on average" } else { "" }
         );
     }
-    let clients = brief::clients_in_words(&record.plan);
+    let clients = stages::clients_in_words(&record.plan);
     let p99 = p99.map(|p99| format!(" with p99 {p99}")).unwrap_or_default();
     match precision(record) {
         Some(half) if half >= 1.0 => {
@@ -115,7 +115,7 @@ fn load_in_words(record: &Record) -> String {
     match wording::scheduled(&record.plan) {
         Some(rate) if record.plan.rate_curve().is_some() => format!("{rate}{TIE}tps on average"),
         Some(rate) => format!("{rate}{TIE}tps"),
-        None => brief::clients_in_words(&record.plan),
+        None => stages::clients_in_words(&record.plan),
     }
 }
 
@@ -312,7 +312,7 @@ fn load_sentence(record: &Record) -> String {
     let workers = || counted(plan.workers.into(), "worker", "workers");
     format!(
         "{} on {}, {} protocol, measured for {}{}. Started {started}.",
-        brief::clients_in_words(plan).replacen("up to", "Up to", 1),
+        stages::clients_in_words(plan).replacen("up to", "Up to", 1),
         ranks::in_words(record).unwrap_or_else(workers),
         plan.protocol.name(),
         measured_seconds(record.summary.duration_s),

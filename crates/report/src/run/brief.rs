@@ -67,7 +67,7 @@ fn load_in_words(record: &Record) -> String {
     let Plan { workers, protocol, limit, warmup_s, reconnect, .. } = plan;
     let mut load = format!(
         "{} on {}, {} protocol, ",
-        clients_in_words(plan),
+        stages::clients_in_words(plan),
         ranks::in_words(record).unwrap_or_else(|| counted(u64::from(*workers), "worker", "workers")),
         protocol.name()
     );
@@ -85,12 +85,6 @@ fn load_in_words(record: &Record) -> String {
         load += &format!(" after {} of warm-up", asked_seconds(*warmup_s));
     }
     load
-}
-
-/// `8 clients`; `up to 64 clients` if stages change their number.
-pub(super) fn clients_in_words(plan: &Plan) -> String {
-    let clients = counted(u64::from(plan.clients), "client", "clients");
-    if plan.has_client_stages() { format!("up to {clients}") } else { clients }
 }
 
 /// `event loop epoll, because the system refuses io_uring`

@@ -6,11 +6,17 @@ use stats::goals::{GoalResult, GoalVerdict};
 use stats::rate::{LoadStage, StageLoad};
 
 use crate::document::{Block, Cell, Column, TableOf};
-use crate::figures::{TIE, as_asked, latency, plus_minus};
+use crate::figures::{TIE, as_asked, counted, latency, plus_minus};
 use crate::goals::tone;
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
 use crate::wording;
+
+/// `8 clients`; `up to 64 clients` if stages change their number.
+pub(super) fn clients_in_words(plan: &Plan) -> String {
+    let clients = counted(u64::from(plan.clients), "client", "clients");
+    if plan.has_client_stages() { format!("up to {clients}") } else { clients }
+}
 
 /// A row of the table.
 struct Row<'a> {
@@ -111,9 +117,7 @@ fn load(load: StageLoad) -> String {
         StageLoad::Rate { from_tps, to_tps } => {
             format!("{} to {}{TIE}tps", as_asked(from_tps), as_asked(to_tps))
         }
-        StageLoad::Clients { from, to } if from == to => {
-            crate::figures::counted(from.into(), "client", "clients")
-        }
+        StageLoad::Clients { from, to } if from == to => counted(from.into(), "client", "clients"),
         StageLoad::Clients { from, to } => format!("{from} to {to} clients"),
     }
 }

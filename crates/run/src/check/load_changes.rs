@@ -1,4 +1,5 @@
-//! Checks of loads that change: curves of rates, gaps between arrivals, stages, and mixes of stages.
+//! Checks of loads that change: curves of rates, gaps between arrivals,
+//! stages, and mixes of stages.
 
 use engine::{Limit, LoadChanges, MixChange};
 use stats::rate::{LoadStage, RateCurve};

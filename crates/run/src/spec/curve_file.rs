@@ -1,4 +1,5 @@
-//! Files with curves of rates: a CSV file with the columns time and rate. `stats` parses the text.
+//! Files with curves of rates: a CSV file with the columns time and rate.
+//! `stats` parses the text.
 
 use std::path::Path;
 

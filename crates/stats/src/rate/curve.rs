@@ -1,4 +1,5 @@
-//! A rate as a function of the time since measuring began, and its pieces with their integrals and inverses.
+//! A rate as a function of the time since measuring began,
+//! and its pieces with their integrals and inverses.
 
 use std::f64::consts::PI;
 use std::fmt;

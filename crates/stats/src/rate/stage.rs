@@ -1,4 +1,5 @@
-//! Stages of a run: parts with a load, a mix and figures of their own.
+//! Stages of a run: parts with a load,
+//! a mix and figures of their own.
 
 use std::collections::BTreeMap;
 use std::fmt;

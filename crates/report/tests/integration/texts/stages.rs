@@ -1,4 +1,5 @@
-//! Loads that change in all formats: a row for each stage, the scheduled rate in words, and goals that name their stage.
+//! Loads that change in all formats: a row for each stage, the scheduled rate in words,
+//! and goals that name their stage.
 
 use pgmeter_report::{Run, TextStyle, document, html, markdown};
 use results::{Confidence, Counts, Latency, Limit, Record, StageSummary};
