@@ -4,11 +4,12 @@
 use results::{Counts, LimitedBy, Outages, Record, Status, Verdict, Verification, WaitShare};
 
 use super::impact::{self, ActionImpact, Impact};
+use super::seconds::precision;
 use super::{load, ranks, stages, warnings};
 use crate::document::{Block, KeyFigure, Tone};
 use crate::figures::{
-    TIE, asked_latency, asked_seconds, count, counted, half_width, measured_seconds, percent, plus_minus,
-    rate_known_to, share,
+    TIE, asked_latency, asked_seconds, count, counted, measured_seconds, percent, plus_minus, rate_known_to,
+    share,
 };
 use crate::metrics::Metric;
 use crate::prose::{capitalised, escaped_line, moment};
@@ -101,13 +102,6 @@ fn figures_in_words(record: &Record) -> String {
 fn kept_of_scheduled(record: &Record) -> u64 {
     let Counts { succeeded, late, .. } = record.summary.counts;
     succeeded.saturating_sub(if record.plan.latency_limit_us.is_some() { late } else { 0 })
-}
-
-/// Half of the interval of the throughput as a share of it; `None` without an interval.
-pub(super) fn precision(record: &Record) -> Option<f64> {
-    let tps = record.summary.tps;
-    let interval = record.summary.confidence.tps.filter(|_| tps > 0.0)?;
-    Some(half_width(tps, interval.low, interval.high) / tps)
 }
 
 /// `200 tps`, `64 clients`

@@ -8,8 +8,8 @@ use results::{
 use stats::INTERVALS_MIN;
 
 use super::{
-    actions, answer, errors, goals, impact, latencies, load, outages, pooler, ranks, rules, server, stages,
-    verification, warnings,
+    actions, answer, errors, goals, impact, latencies, load, outages, pooler, ranks, rules, seconds, server,
+    stages, verification, warnings,
 };
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
@@ -131,7 +131,7 @@ fn facts(record: &Record) -> Vec<Fact> {
 /// `1,234 tps ± 1.2 % of 1,500 scheduled`
 fn throughput(record: &Record) -> String {
     let Record { plan, summary, .. } = record;
-    let half = answer::precision(record).unwrap_or(0.0);
+    let half = seconds::precision(record).unwrap_or(0.0);
     let mut throughput = format!("{}{TIE}tps", rate_known_to(summary.tps, half));
     if let Some(interval) = summary.confidence.tps {
         let shown = plus_minus(summary.tps, interval.low, interval.high);

@@ -3,7 +3,7 @@
 
 use results::{Event, EventKind, Interval, Record};
 
-use crate::figures::{TIE, asked_seconds, counted, percent};
+use crate::figures::{TIE, asked_seconds, counted, half_width, percent};
 
 /// The normal seconds without which nothing is said.
 pub(super) const NORMAL_MIN: usize = 5;
@@ -18,6 +18,13 @@ const DIP_SHARE_MAX: f64 = 0.8;
 
 pub(super) fn seconds_of(record: &Record) -> Vec<Second> {
     record.intervals.iter().filter_map(Second::of).collect()
+}
+
+/// Half of the interval of the throughput as a share of it; `None` without an interval.
+pub(super) fn precision(record: &Record) -> Option<f64> {
+    let tps = record.summary.tps;
+    let interval = record.summary.confidence.tps.filter(|_| tps > 0.0)?;
+    Some(half_width(tps, interval.low, interval.high) / tps)
 }
 
 /// `Throughput fell to 41 % of normal at 34 s, during a checkpoint (4 of 120 seconds below 80 %)`; `None` if chance

@@ -172,7 +172,7 @@ fn damaged_sentence(number: usize) -> Option<String> {
 /// no better than ± 100 %: `steady` would contradict them.
 pub(super) fn steady_state(record: &Record) -> Option<(Tone, String)> {
     let state = record.summary.steady_state.as_ref()?;
-    let is_known = super::answer::precision(record).is_none_or(|half| half < 1.0);
+    let is_known = seconds::precision(record).is_none_or(|half| half < 1.0);
     let is_interrupted = wording::interruption(&record.summary).is_some();
     if state.settled == Some(true) && (is_interrupted || !is_known) {
         return None;
