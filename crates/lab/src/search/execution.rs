@@ -5,9 +5,9 @@ use results::{LateGenerator, LimitedBy, LoadVerdict, SearchBurst, SearchGoal, Se
 use run::RunError;
 use search::{Answer, Burst, Bursts, Confirmation, Search, SearchPlan, Step};
 
+use super::answer_figures;
 use super::loads::{Loads, MeasuredLoad, OpenLoad, as_trial};
 use super::options::SearchOptions;
-use super::record;
 use crate::event::{Event, Listener};
 
 /// Trials between two lines of progress.
@@ -266,7 +266,7 @@ impl SearchRun {
     fn say_progress(&self, search: &Search, passed_s: f64, listener: Listener<'_>) {
         let Some(last) = self.trials.last() else { return };
         let (side, trials) = (self.side, self.trials.len());
-        let known = record::figures(search.answer());
+        let known = answer_figures::figures(search.answer());
         listener.tell(Event::Search(&SearchState {
             side,
             rate_tps: known.rate_tps,

@@ -5,6 +5,7 @@
 //! runs bursts, trials and confirmations; `curve` puts trials together to loads; `record` makes the record,
 //! `kept` stores it and finds one to continue.
 
+mod answer_figures;
 mod curve;
 mod execution;
 mod kept;

@@ -1,16 +1,15 @@
 //! The record of a search, from what was measured and what the crate `search` concludes from it.
 //! Pure; the caller stores it.
 
-use results::{
-    Annotation, ExpectedRate, GoalVerdict, NearestLimit, RateInterval, SEARCH_SCHEMA, SearchAnswer,
-    SearchConfirmation, SearchLoad, SearchMethod, SearchRecord, SearchResult, Status,
-};
-use search::{Answer, CurveEstimate};
-
+use super::answer_figures::{AnswerFigures, figures};
 use super::curve;
 use super::execution::SearchRun;
 use super::loads::MeasuredLoad;
 use super::on_server::{About, WARMUP};
+use results::{
+    Annotation, ExpectedRate, NearestLimit, SEARCH_SCHEMA, SearchAnswer, SearchConfirmation, SearchLoad,
+    SearchMethod, SearchRecord, SearchResult, Status,
+};
 
 /// Builds the record.
 pub(crate) fn record(
@@ -84,71 +83,11 @@ fn nearest(loads: &[SearchLoad], rate_tps: f64) -> Option<NearestLimit> {
     nearest.figures.nearest
 }
 
-/// The figures of an answer.
-#[derive(Debug, PartialEq)]
-pub(crate) struct AnswerFigures {
-    answer: SearchAnswer,
-    pub(crate) rate_tps: Option<f64>,
-    interval: Option<RateInterval>,
-    kept_tps: Option<f64>,
-    broken_tps: Option<f64>,
-}
-
-impl AnswerFigures {
-    /// The interval, or the rates that the answer is between.
-    pub(crate) fn bounds(&self) -> Option<RateInterval> {
-        let between = || Some(RateInterval { low: self.kept_tps?, high: self.broken_tps? });
-        self.interval.or_else(between)
-    }
-
-    /// Whether the rate is above one that was expected.
-    fn verdict(&self, expected_tps: f64) -> GoalVerdict {
-        let is_known = match self.answer {
-            SearchAnswer::Sustains | SearchAnswer::Corrected | SearchAnswer::KeptAtHighest => true,
-            SearchAnswer::Unconfirmed | SearchAnswer::BrokenAtLowest => false,
-            SearchAnswer::Between | SearchAnswer::GeneratorLimited | SearchAnswer::Nothing => {
-                return GoalVerdict::Undecided;
-            }
-        };
-        // The interval of a fitted answer; the rates of longer loads of others.
-        match (self.kept_tps.filter(|_| is_known), self.broken_tps) {
-            (Some(kept), _) if kept > expected_tps => GoalVerdict::Met,
-            (_, Some(broken)) if broken < expected_tps => GoalVerdict::Missed,
-            _ => GoalVerdict::Undecided,
-        }
-    }
-}
-
-pub(crate) fn figures(answer: Answer) -> AnswerFigures {
-    let known = |rate: f64| Some(rate).filter(|rate| *rate > 0.0 && rate.is_finite());
-    let of = |answer, kept: f64, broken: f64| AnswerFigures {
-        answer,
-        rate_tps: known(kept),
-        interval: None,
-        kept_tps: known(kept),
-        broken_tps: known(broken),
-    };
-    const UNKNOWN: f64 = f64::INFINITY;
-    match answer {
-        Answer::Nothing => of(SearchAnswer::Nothing, UNKNOWN, UNKNOWN),
-        Answer::Between(kept, broken) => of(SearchAnswer::Between, kept, broken),
-        Answer::Sustains(CurveEstimate { rate_tps, low_tps, high_tps }) => AnswerFigures {
-            answer: SearchAnswer::Sustains,
-            rate_tps: Some(rate_tps),
-            interval: Some(RateInterval { low: low_tps, high: high_tps }),
-            kept_tps: Some(low_tps),
-            broken_tps: Some(high_tps),
-        },
-        Answer::Corrected(kept, broken) => of(SearchAnswer::Corrected, kept, broken),
-        Answer::Unconfirmed(broken) => of(SearchAnswer::Unconfirmed, UNKNOWN, broken),
-        Answer::BrokenAtLowest(rate) => of(SearchAnswer::BrokenAtLowest, UNKNOWN, rate),
-        Answer::KeptAtHighest(rate) => of(SearchAnswer::KeptAtHighest, rate, UNKNOWN),
-        Answer::ClientLimited(rate) => of(SearchAnswer::GeneratorLimited, rate, UNKNOWN),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use results::{GoalVerdict, RateInterval};
+    use search::{Answer, CurveEstimate};
+
     use super::*;
 
     #[test]
