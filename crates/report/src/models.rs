@@ -232,8 +232,11 @@ fn rate_in_words(estimate: ModelEstimate) -> String {
     match estimate.interval {
         Some((low, high)) if low > 0.0 => {
             let half = (high - low) / 2.0 / estimate.value;
-            let shown = |tps: f64| rate_known_to(tps, half.max(0.001));
-            format!("{}{TIE}tps ({} … {})", shown(estimate.value), shown(low), shown(high))
+            let [value, low, high] =
+                [estimate.value, low, high].map(|tps| rate_known_to(tps, half.max(0.001)));
+            // Data without scatter: all have the same digits.
+            let range = if low == high { String::new() } else { format!(" ({low} … {high})") };
+            format!("{value}{TIE}tps{range}")
         }
         _ => format!("about {}{TIE}tps", as_asked(known_to(estimate.value, 0.05).0)),
     }
@@ -325,7 +328,7 @@ mod tests {
         for expected in [
             "Little's law holds: throughput × response time is ",
             "Assumes a steady load.",
-            "utilization law the CPUs are fully used at 5,000 tps (5,000 … 5,000), with 200 µs of CPU time of each; with 8 clients",
+            "utilization law the CPUs are fully used at 5,000 tps, with 200 µs of CPU time of each; with 8 clients",
             "asymptotic bounds at most clients ÷ 1.00 ms, the time of a transaction alone, and at most 5,000 tps",
             "Universal Scalability Law contention 10 % (10 % … 10 %), coherency 1.0 % (1.0 % … 1.0 %); the throughput is highest with 9 clients.",
             "no queue is in front of the server.",

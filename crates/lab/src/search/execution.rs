@@ -105,7 +105,7 @@ impl SearchRun {
         Ok(())
     }
 
-    /// The next step: all bursts, a trial, or a confirmation. False if there is none.
+    /// Runs the next step: all bursts, a trial, or a confirmation. Returns false if the search has ended.
     pub(crate) fn step(&mut self, loads: &mut dyn Loads, listener: Listener<'_>) -> Result<bool, RunError> {
         let Some(mut search) = self.search.clone() else {
             self.search = Some(self.begin(loads, listener)?);

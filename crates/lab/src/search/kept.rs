@@ -32,9 +32,10 @@ impl<'a> KeptSearch<'a> {
     pub(crate) fn keep(&mut self, record: &SearchRecord) -> Result<i64, RunError> {
         self.next_s = record.search.elapsed_s + EVERY_S;
         let mut store = self.places.open()?;
+        // A row that was removed meanwhile is written anew: nothing that was measured is lost.
         let number = match self.number {
-            Some(number) => store.replace_search(number, record).map(|()| number)?,
-            None => store.add_search(record)?,
+            Some(number) if store.replace_search(number, record)? => number,
+            Some(_) | None => store.add_search(record)?,
         };
         self.number = Some(number);
         Ok(number)

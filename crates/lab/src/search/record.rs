@@ -1,15 +1,16 @@
 //! The record of a search, from what was measured and what the crate `search` concludes from it.
 //! Pure; the caller stores it.
 
+use results::{
+    Annotation, ExpectedRate, NearestLimit, SEARCH_SCHEMA, SearchAnswer, SearchConfirmation, SearchLoad,
+    SearchMethod, SearchRecord, SearchResult, Status,
+};
+
 use super::answer_figures::{AnswerFigures, figures};
 use super::curve;
 use super::execution::SearchRun;
 use super::loads::MeasuredLoad;
 use super::on_server::{About, WARMUP};
-use results::{
-    Annotation, ExpectedRate, NearestLimit, SEARCH_SCHEMA, SearchAnswer, SearchConfirmation, SearchLoad,
-    SearchMethod, SearchRecord, SearchResult, Status,
-};
 
 /// Builds the record.
 pub(crate) fn record(

@@ -122,7 +122,7 @@ fn of_waits(record: &Record, verdict: Option<&Verdict>) -> Option<String> {
     let wait = record.observation.as_ref()?.waits.as_ref()?.top.first()?;
     let is_wait = !matches!(wait.event_type.as_str(), "CPU" | "") && wait.share >= WAIT_SHARE_MIN;
     let name = wording::wait_name(&wait.event_type, &wait.event);
-    is_wait.then(|| format!("backends waited for {name} {} of the time", percent(wait.share, 1.0)))
+    is_wait.then(|| format!("backends waited for {name} {} of their active time", percent(wait.share, 1.0)))
 }
 
 /// The action that changed the load most.

@@ -217,7 +217,7 @@ fn ratio_of(first: &Mean, second: &Mean) -> Option<f64> {
 }
 
 /// Whether two runs did the same: the same texts in the same shares, in any order.
-fn same_scripts(first: &Record, second: &Record) -> bool {
+pub(super) fn same_scripts(first: &Record, second: &Record) -> bool {
     let mix = |record: &Record| {
         let scripts = &record.plan.scripts;
         let weight = |weight: u32| if scripts.len() == 1 { 1 } else { weight };

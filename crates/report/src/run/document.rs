@@ -10,7 +10,7 @@ use super::{
 };
 use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Section, Table, TableOf, Tone};
-use crate::figures::{TIE, rate, rate_known_to};
+use crate::figures::{TIE, counted, rate, rate_known_to};
 use crate::metrics::{Metric, Quantity};
 use crate::models;
 use crate::prose::{enumerate, escaped_line};
@@ -290,8 +290,13 @@ fn answer_of_runs(compared: &[ComparedRun]) -> (Option<Block>, Vec<String>) {
             None => format!("No run has a higher throughput than {}, {} tps.", first.label, rate(first.tps)),
         }
     });
-    let best = best.map(|sentence| Block::Answer(Tone::Strong, sentence));
-    (best, sentences)
+    // Other scripts, or a rate that was asked for: the sentences below say why.
+    let unjudged = || {
+        let (first, others) = compared.split_first()?;
+        let others = counted(others.len() as u64, "other run", "other runs");
+        Some(format!("The throughput of {others} is not judged against that of {}.", first.label))
+    };
+    (best.or_else(unjudged).map(|sentence| Block::Answer(Tone::Strong, sentence)), sentences)
 }
 
 fn sentences(run: &ComparedRun) -> Vec<String> {

@@ -5,6 +5,7 @@
 use stats::{CONFIDENCE, SampleMean};
 
 use super::Run;
+use super::difference::same_scripts;
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
 use crate::figures::{as_asked, counted, rate, rate_known_to};
 use crate::metrics::Metric;
@@ -132,12 +133,13 @@ pub(super) fn chart(runs: &[Run<'_>]) -> Option<Chart> {
 }
 
 /// `Highest throughput: 3,319 tps (3,300 … 3,340) with 96 clients, ×12.0 of 1 client.` Loads whose intervals overlap with
-/// that of the best are named too. `None` of rates, which are throughputs that were asked for.
+/// that of the best are named too. `None` of rates, which are throughputs that were asked for, and of different scripts.
 pub(super) fn answer(runs: &[Run<'_>]) -> Option<String> {
-    let curves = curves(runs);
-    if are_rates(runs) {
+    let is_one_load = runs.windows(2).all(|pair| same_scripts(pair[0].record, pair[1].record));
+    if are_rates(runs) || !is_one_load {
         return None;
     }
+    let curves = curves(runs);
     let all = || curves.iter().flat_map(|curve| curve.loads.iter().map(move |load| (curve, load)));
     let (curve, best) = all().max_by(|a, b| a.1.mean_tps().total_cmp(&b.1.mean_tps()))?;
     let is_rival = |load: &Load| match best.tps_interval().zip(load.tps_interval()) {
@@ -153,6 +155,13 @@ pub(super) fn answer(runs: &[Run<'_>]) -> Option<String> {
     });
     let tps = best.mean_tps();
     let name = if curves.len() > 1 { format!(" ({})", curve.name) } else { String::new() };
+    if best.tps_interval().is_none() {
+        return Some(format!(
+            "Highest throughput: {} tps with {}{name}; too short for an interval.",
+            rate(tps),
+            clients(best.load)
+        ));
+    }
     if rivals.len() == 1 && of_others == 0 {
         let (low, high) = best.tps_interval()?;
         let half = (high - low) / 2.0 / tps;
@@ -172,7 +181,7 @@ pub(super) fn answer(runs: &[Run<'_>]) -> Option<String> {
     let others = if of_others > 0 { " or on another curve" } else { "" };
     let tps = rate(tps);
     Some(format!(
-        "Highest throughput: about {tps} tps with {named} clients{name}{others}, whose intervals overlap{factor}."
+        "Highest throughput: about {tps} tps with {named} clients{name}{others}, whose difference may be chance{factor}."
     ))
 }
 

@@ -1,5 +1,6 @@
 //! The seconds of a run and what is normal for them; and those in which the throughput was far below it, with what the
-//! server did then. Pure; used by the effects of actions and by the sentence on the steady state.
+//! server did then. Also how well the throughput is known. Pure; used by the first screen, the effects of actions and the
+//! sentence on the steady state.
 
 use results::{Event, EventKind, Interval, Record};
 

@@ -20,11 +20,12 @@ impl Store {
         insert(&self.connection, record, &ended_at, &hostname).map_err(failed(&self.path))
     }
 
-    /// Writes a search that has gone on in place of its last state; its label and note stay.
+    /// Writes a search that has gone on in place of its last state; its label and note stay. False if its row was removed
+    /// since.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn replace_search(&mut self, number: i64, record: &SearchRecord) -> Result<(), ResultsError> {
+    pub fn replace_search(&mut self, number: i64, record: &SearchRecord) -> Result<bool, ResultsError> {
         let sql =
             "UPDATE searches SET status = ?2, answer = ?3, ended_at = ?4, record = ?5 WHERE search = ?1";
         let values = params![
@@ -34,7 +35,7 @@ impl Store {
             UtcTime::now().to_string(),
             json(record)
         ];
-        self.connection.execute(sql, values).map(drop).map_err(failed(&self.path))
+        self.connection.execute(sql, values).map(|rows| rows > 0).map_err(failed(&self.path))
     }
 
     /// The newest searches, the last one first.

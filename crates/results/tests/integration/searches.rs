@@ -31,10 +31,15 @@ fn a_search_is_stored_found_listed_and_removed() {
     let interrupted = SearchRecord { status: Status::Interrupted, ..record("later") };
     let later = store.add_search(&interrupted).expect("it can be added");
     assert_eq!(store.search(later).expect("it can be read").status, Status::Interrupted);
+    // It goes on, and keeps its label.
+    let ended = SearchRecord { status: Status::Complete, ..record("another") };
+    assert!(store.replace_search(later, &ended).expect("it can be written"));
+    assert_eq!(store.search(later).expect("it can be read"), record("later"));
     let id = EntryId { kind: EntryKind::Search, number };
     assert_eq!(store.remove(&[id], |_| None).expect("it can be removed")[0].id, id);
     let error = store.entry("h1", &EntryKind::ALL).expect_err("it was removed").to_string();
     assert!(error.starts_with("search h1 was removed"), "{error}");
+    assert!(!store.replace_search(number, &ended).expect("it can be written"), "its row is no longer there");
 }
 
 #[test]

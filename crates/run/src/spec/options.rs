@@ -3,6 +3,7 @@
 //! and storage are elsewhere.
 //! Long because: one row for each option, so that a new one has one place.
 
+mod rates;
 mod repeated;
 mod value;
 
@@ -13,10 +14,13 @@ use std::path::Path;
 use engine::{EventLoopChoice, Grace, Limit, Protocol, ResultFormat};
 use results::ObserveLevel;
 use stats::OnDisconnect;
-use stats::rate::LoadStage;
 use workload::WorkloadName;
 
-use repeated::{actions, builtins, definitions, files, goals, set_actions, set_goals, set_targets, targets};
+use rates::{rate, set_rate, set_stages};
+use repeated::{
+    actions, add_builtin, add_scripts, builtins, definitions, files, goals, scripts_of, set_actions,
+    set_goals, set_targets, targets,
+};
 pub use repeated::{definition, parameters, table_rows};
 pub use value::{
     Kind, PER_CORE, PER_CORE_MAX, Value, bandwidth, delay, duration, expected_unit, percent, rate_or_curve,
@@ -24,7 +28,7 @@ pub use value::{
 };
 
 use crate::error::RunError;
-use crate::spec::{RunSpec, ScriptSource, ScriptSpec, Vacuum};
+use crate::spec::{RunSpec, Vacuum};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -800,32 +804,6 @@ fn unset(_: &RunSpec) -> Value {
     Value::Unset
 }
 
-fn rate(spec: &RunSpec) -> Value {
-    spec.curve.clone().map_or_else(|| spec.rate_tps.into(), Value::Curve)
-}
-
-fn set_rate(spec: &mut RunSpec, value: Value) -> Result<(), String> {
-    (spec.rate_tps, spec.curve) = match value {
-        Value::Curve(curve) => (None, Some(curve)),
-        value => (value.optional()?, None),
-    };
-    Ok(())
-}
-
-/// Stages set the length of the run, and at least as many clients as they need.
-fn set_stages(spec: &mut RunSpec, value: Value) -> Result<(), String> {
-    spec.stages = match value {
-        Value::Unset => Vec::new(),
-        Value::Stages(stages) => stages,
-        other => return Err(format!("{other:?} are no stages")),
-    };
-    if !spec.stages.is_empty() {
-        spec.limit = Limit::Duration(LoadStage::total(&spec.stages));
-    }
-    spec.clients = spec.clients.max(LoadStage::clients_max(&spec.stages).unwrap_or(1));
-    Ok(())
-}
-
 fn repeated<T: Clone>(values: &[T], value: fn(Vec<T>) -> Value) -> Value {
     if values.is_empty() { Value::Unset } else { value(values.to_vec()) }
 }
@@ -833,24 +811,6 @@ fn repeated<T: Clone>(values: &[T], value: fn(Vec<T>) -> Value) -> Value {
 fn put<T>(field: &mut T, value: Result<T, String>) -> Result<(), String> {
     *field = value?;
     Ok(())
-}
-
-/// Adds scripts: built-in scripts come before files, regardless of their order on the command line.
-fn add_scripts(spec: &mut RunSpec, value: Value) -> Result<(), String> {
-    spec.scripts.extend(scripts_of(value)?);
-    spec.scripts.sort_by_key(|script| matches!(script.source, ScriptSource::File(_)));
-    Ok(())
-}
-
-fn scripts_of(value: Value) -> Result<Vec<ScriptSpec>, String> {
-    match value {
-        Value::Scripts(scripts) => Ok(scripts),
-        other => Err(format!("{other:?} are no scripts")),
-    }
-}
-
-fn add_builtin(spec: &mut RunSpec, name: &str) -> Result<(), String> {
-    add_scripts(spec, Value::Scripts(vec![ScriptSpec::new(ScriptSource::OfWorkload(name.to_owned()))]))
 }
 
 #[cfg(test)]

@@ -203,7 +203,7 @@ impl RateCurve {
     }
 }
 
-/// Times that do not begin at 0, go back, or are none.
+/// What is wrong with the times of points: they must begin at 0, and not go back.
 fn points_problem(points: &[RatePoint]) -> Option<String> {
     let Some(first) = points.first() else { return Some("a curve needs at least one point".to_owned()) };
     if first.at_s != 0.0 {
@@ -212,7 +212,7 @@ fn points_problem(points: &[RatePoint]) -> Option<String> {
     points.windows(2).find_map(|pair| order_problem(pair[0].at_s, pair[1].at_s))
 }
 
-/// A time that lies before the one before it, or is none.
+/// What is wrong with a time after another one: it is earlier, too large, or not a number.
 pub(super) fn order_problem(before_s: f64, at_s: f64) -> Option<String> {
     let is_in_order = before_s <= at_s && at_s <= SECONDS_MAX;
     (!is_in_order).then(|| {
@@ -222,7 +222,7 @@ pub(super) fn order_problem(before_s: f64, at_s: f64) -> Option<String> {
     })
 }
 
-/// A rate that is none.
+/// What is wrong with a rate: it is negative, too large, or not a number.
 pub(super) fn rate_problem(rate_tps: f64) -> Option<String> {
     (!(0.0..=TPS_MAX).contains(&rate_tps))
         .then(|| format!("a rate must be from 0 to {TPS_MAX} transactions per second, not {rate_tps}"))

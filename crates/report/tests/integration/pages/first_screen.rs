@@ -30,7 +30,7 @@ fn an_answer_has_the_throughput_the_tail_the_load_and_the_limit() {
     let record = example::full(&Example { seconds: 30, ..Example::default() });
     assert_answer(
         &record,
-        &[" tps with p99 ", " at 8 clients; backends waited for IO WALSync ", " of the time."],
+        &[" tps with p99 ", " at 8 clients; backends waited for IO WALSync ", " of their active time."],
     );
 }
 
@@ -54,6 +54,63 @@ fn a_throughput_that_is_hardly_known_is_not_large_and_has_one_digit() {
     assert_answer(&record, &["About 1,000 tps", "± 100"]);
     let page = forms::html(&[Run { name: "a run", record: &record }]).replace('\u{a0}', " ");
     assert!(!page.contains("class=\"large\"") && page.contains("± 100 % or more"), "the figure is large");
+}
+
+#[test]
+fn what_contradicts_a_steady_run_is_told_instead() {
+    let page = |record: &Record| forms::html(&[Run { name: "a run", record }]).replace('\u{a0}', " ");
+    let mut record = example::full(&Example { seconds: 120, ..Example::default() });
+    let dip = page(&record);
+    assert!(
+        dip.contains("Throughput fell to ") && dip.contains(", during a checkpoint ("),
+        "a dip of a third"
+    );
+    assert!(dip.contains("; otherwise the run was steady from the start."), "{dip:.9000}");
+    record = example::full(&Example { seconds: 120, has_checkpoints: false, ..Example::default() });
+    let steady = page(&record);
+    assert!(steady.contains("The run was steady from the start.") && !steady.contains("Throughput fell"));
+    // The clients had next to nothing in it.
+    let longest = vec![results::Stall { start_s: 10.0, end_s: 15.0 }];
+    record.summary.stalls = Some(results::Stalls { threshold_us: 1e6, count: 1, total_s: 5.0, longest });
+    let stalled = page(&record);
+    assert!(stalled.contains("Percentiles leave out the pause of 5.0 s") && !stalled.contains("was steady"));
+    record.plan.rate_tps = Some(300.0);
+    assert!(!page(&record).contains("Percentiles leave out"), "with a rate, all that were due count");
+}
+
+#[test]
+fn runs_with_different_numbers_of_clients_begin_with_the_highest_throughput() {
+    let run = |clients: u32, tps: f64| {
+        let mut record =
+            example::full(&Example { seconds: 30, tps, has_checkpoints: false, ..Example::default() });
+        record.plan.clients = clients;
+        record.summary.tps = tps;
+        let interval = record.summary.confidence.tps.as_mut().expect("there is one");
+        (interval.low, interval.high) = (tps * 0.99, tps * 1.01);
+        record
+    };
+    let answer = |records: &[Record]| {
+        let names: Vec<String> = (1..=records.len()).map(|number| format!("run {number}")).collect();
+        let runs: Vec<Run> = names.iter().zip(records).map(|(name, record)| Run { name, record }).collect();
+        let page = forms::html(&runs);
+        let (_, rest) = page.split_once("<p class=\"answer").expect("the page has an answer");
+        let text = rest.split_once('>').and_then(|(_, rest)| rest.split_once('<')).expect("an element").0;
+        text.replace('\u{a0}', " ")
+    };
+    let mut ladder = vec![run(1, 300.0), run(8, 1_500.0), run(64, 1_800.0)];
+    assert_eq!(
+        answer(&ladder),
+        "Highest throughput: 1,800 tps (1,782 … 1,818) with 64 clients, ×6.00 of 1 client."
+    );
+    ladder.push(run(128, 1_810.0));
+    assert_eq!(
+        answer(&ladder),
+        "Highest throughput: about 1,810 tps with 64 or 128 clients, whose difference may be chance, ×6.03 of 1 client."
+    );
+    ladder.iter_mut().for_each(|record| record.summary.confidence.tps = None);
+    assert_eq!(answer(&ladder), "Highest throughput: 1,810 tps with 128 clients; too short for an interval.");
+    ladder[0].plan.scripts[0].name = "another".to_owned();
+    assert!(!answer(&ladder).contains("Highest throughput: 1,810"), "other scripts are not compared");
 }
 
 #[test]

@@ -10,6 +10,24 @@ use crate::error::RunError;
 use crate::spec::action::ACTIONS_MAX;
 use crate::spec::{ActionSpec, RunSpec, ScriptSource, ScriptSpec, TargetSpec};
 
+/// Adds scripts: built-in scripts come before files, regardless of their order on the command line.
+pub(super) fn add_scripts(spec: &mut RunSpec, value: Value) -> Result<(), String> {
+    spec.scripts.extend(scripts_of(value)?);
+    spec.scripts.sort_by_key(|script| matches!(script.source, ScriptSource::File(_)));
+    Ok(())
+}
+
+pub(super) fn scripts_of(value: Value) -> Result<Vec<ScriptSpec>, String> {
+    match value {
+        Value::Scripts(scripts) => Ok(scripts),
+        other => Err(format!("{other:?} are no scripts")),
+    }
+}
+
+pub(super) fn add_builtin(spec: &mut RunSpec, name: &str) -> Result<(), String> {
+    add_scripts(spec, Value::Scripts(vec![ScriptSpec::new(ScriptSource::OfWorkload(name.to_owned()))]))
+}
+
 pub(super) fn files(words: &[String]) -> Result<Value, String> {
     scripts(words, |path| ScriptSource::File(path.into()))
 }
