@@ -69,6 +69,8 @@ mod think_time;
 
 mod until;
 
+mod rate_ratio;
+
 mod regression;
 
 mod splitmix;
@@ -100,6 +102,7 @@ pub use omission::{TimesOfAll, times_of_all, with_stalls};
 pub use outages::{AttemptOutcome, Attempts, ClientOutage, LossCause, Outage, OutageLog, Outages};
 pub use permutation::permutation_p;
 pub use queue_watch::QueueWatch;
+pub use rate_ratio::{RateEstimate, RateRatio};
 pub use reconnecting::{OnDisconnect, ReconnectPolicy};
 pub use recorder::Recorder;
 pub use regression::{

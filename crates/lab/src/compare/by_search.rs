@@ -7,7 +7,7 @@ use results::{
     ComparisonDecision, RatioInterval, SearchAnswer, SearchComparison, SearchRecord, SearchResult, Status,
 };
 use run::{Circumstances, Control, RunError, RunSpec, StorePlaces};
-use search::{CurveEstimate, RateRatio};
+use stats::{RateEstimate, RateRatio};
 
 use super::layout::{Layout, PlacedSides};
 use crate::error::LabError;
@@ -152,9 +152,9 @@ fn compared(
 }
 
 /// The fitted answer of a search; `None` if it has another one.
-fn estimate(search: &SearchResult) -> Option<CurveEstimate> {
+fn estimate(search: &SearchResult) -> Option<RateEstimate> {
     let interval = search.interval.filter(|_| search.answer == SearchAnswer::Sustains)?;
-    Some(CurveEstimate { rate_tps: search.rate_tps?, low_tps: interval.low, high_tps: interval.high })
+    Some(RateEstimate { rate_tps: search.rate_tps?, low_tps: interval.low, high_tps: interval.high })
 }
 
 /// What the interval says, as of other comparisons.

@@ -2,6 +2,7 @@
 //! and as a table. `lab` runs the searches; `cells` has those of the trials.
 
 use results::{SearchAnswer, SearchRecord, SearchResult};
+use stats::{RateEstimate, RateRatio};
 
 use super::overview::Overview;
 use crate::document::{Block, Cell, Column, Table, TableOf, Tone};
@@ -58,13 +59,15 @@ impl CellRate {
         Some(CellRate { rate_tps: mean.exp(), interval, found: known.len(), of: searches.len() })
     }
 
+    fn estimate(&self) -> RateEstimate {
+        let CellRate { rate_tps, interval: (low_tps, high_tps), .. } = *self;
+        RateEstimate { rate_tps, low_tps, high_tps }
+    }
+
     /// This rate ÷ that of the base, with an interval from those of both.
     fn ratio(&self, base: &CellRate) -> (f64, (f64, f64)) {
-        let distance = |one: f64, other: f64| (one / other).ln();
-        let middle = distance(self.rate_tps, base.rate_tps);
-        let down = distance(self.rate_tps, self.interval.0).hypot(distance(base.interval.1, base.rate_tps));
-        let up = distance(self.interval.1, self.rate_tps).hypot(distance(base.rate_tps, base.interval.0));
-        (middle.exp(), ((middle - down).exp(), (middle + up).exp()))
+        let RateRatio { ratio, low, high } = RateRatio::new(&base.estimate(), &self.estimate());
+        (ratio, (low, high))
     }
 }
 

@@ -1,7 +1,16 @@
-//! The ratio of the rates of two searches that ran in turns,
-//! with its interval, and what it says about side B.
+//! The ratio of two rates that have intervals, with its own interval: of two searches, or of two combinations of an
+//! experiment.
 
-use crate::curve::CurveEstimate;
+/// A rate and the ends of its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateEstimate {
+    /// The estimate.
+    pub rate_tps: f64,
+    /// Lower end of the interval of 95 %.
+    pub low_tps: f64,
+    /// Upper end.
+    pub high_tps: f64,
+}
 
 /// The rate of B ÷ that of A.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +27,7 @@ impl RateRatio {
     /// From the intervals of both rates, which need not be symmetric: their distances are added as squares on the scale of
     /// logarithms (Zou and Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27,
     /// 2008). The rates are taken as independent; a drift that both sides share would make the true interval narrower.
-    pub fn new(a: &CurveEstimate, b: &CurveEstimate) -> RateRatio {
+    pub fn new(a: &RateEstimate, b: &RateEstimate) -> RateRatio {
         let distance = |one: f64, other: f64| (one / other).ln();
         let middle = distance(b.rate_tps, a.rate_tps);
         let down = distance(b.rate_tps, b.low_tps).hypot(distance(a.high_tps, a.rate_tps));
@@ -30,10 +39,10 @@ impl RateRatio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stats::SplitMix64;
+    use crate::SplitMix64;
 
-    fn around(rate_tps: f64, down: f64, up: f64) -> CurveEstimate {
-        CurveEstimate { rate_tps, low_tps: rate_tps * (-down).exp(), high_tps: rate_tps * up.exp() }
+    fn around(rate_tps: f64, down: f64, up: f64) -> RateEstimate {
+        RateEstimate { rate_tps, low_tps: rate_tps * (-down).exp(), high_tps: rate_tps * up.exp() }
     }
 
     #[test]
