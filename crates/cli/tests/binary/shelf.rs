@@ -66,7 +66,7 @@ fn matview_is_sound_before_and_after_its_refresh() {
         bench.run(["init", "-q", "--workload", "matview", "--scale", "0.1", &conninfo]).exits(0);
         let refresh = "1s:sql=REFRESH MATERIALIZED VIEW CONCURRENTLY mv_sales";
         let words =
-            ["bench", "--workload", "matview", "-b", "change_orders", "-c", "2", "-T", "3", "--check"];
+            ["bench", "--workload", "matview", "-b", "change_orders", "-c", "2", "-T", "6", "--check"];
         bench.run(words.into_iter().chain(["--action", refresh, &conninfo])).exits(0);
         let [refreshed] = &bench.record().summary.actions[..] else { panic!("one action") };
         // Not the dead rows, which autovacuum may have removed already.

@@ -323,7 +323,7 @@ fn what_is_no_store_is_left_alone() {
     let newer = directory.join("newer");
     drop(Store::create(&newer).expect("it can be made"));
     Connection::open(&newer).and_then(|sql| sql.pragma_update(None, "user_version", 99)).expect("it can be");
-    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows form 10; use the pgmeter that made it, or a newer one, or name another place with --store");
+    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows form 11; use the pgmeter that made it, or a newer one, or name another place with --store");
     let earlier = directory.join("earlier");
     drop(Store::create(&earlier).expect("it can be made"));
     let pragmas = [
