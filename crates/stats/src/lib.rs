@@ -67,6 +67,10 @@ mod steadiness;
 
 mod think_time;
 
+mod stored_as_text;
+
+mod population;
+
 mod until;
 
 mod rate_ratio;
@@ -101,6 +105,10 @@ pub use load::{Limit, PartitionMethod, PoolMode, Protocol, ResultFormat};
 pub use omission::{TimesOfAll, times_of_all, with_stalls};
 pub use outages::{AttemptOutcome, Attempts, ClientOutage, LossCause, Outage, OutageLog, Outages};
 pub use permutation::permutation_p;
+pub use population::{
+    ActiveClients, ActivityWalk, ClientCount, IdleTransactions, Population, ReconnectStorm, SessionLifetime,
+    SlowReaders, Spell,
+};
 pub use queue_watch::QueueWatch;
 pub use rate_ratio::{RateEstimate, RateRatio};
 pub use reconnecting::{OnDisconnect, ReconnectPolicy};

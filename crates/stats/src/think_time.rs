@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rate::{Seconds, arguments, seconds};
+use crate::stored_as_text::stored_as_text;
 
 /// The time between two transactions of a client: `200ms`, `exp(200ms)` or `uniform(100ms, 300ms)`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,19 +59,7 @@ impl fmt::Display for ThinkTime {
     }
 }
 
-impl From<ThinkTime> for String {
-    fn from(time: ThinkTime) -> String {
-        time.to_string()
-    }
-}
-
-impl TryFrom<String> for ThinkTime {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
+stored_as_text!(ThinkTime);
 
 impl FromStr for ThinkTime {
     type Err = String;
