@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use stats::goals::Goal;
 use stats::rate::{GapLaw, LoadStage, RateCurve, StageLoad};
-use stats::{Limit, OnDisconnect, Protocol, ReconnectPolicy, ResultFormat, ThinkTime};
+use stats::{Limit, OnDisconnect, Population, Protocol, ReconnectPolicy, ResultFormat, ThinkTime};
 
 use crate::{Action, KeptText, LoadWatch, SafeText};
 
@@ -73,6 +73,9 @@ pub struct Plan {
     /// Time between two transactions of a client; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<ThinkTime>,
+    /// What clients did beside their transactions; absent if nothing.
+    #[serde(default, skip_serializing_if = "Population::is_plain")]
+    pub population: Population,
     /// Response times above this are counted as late.
     pub latency_limit_us: Option<f64>,
     /// Maximum number of tries after serialization failures and deadlocks; `null` means no limit.

@@ -26,6 +26,7 @@ use crate::event::Event;
 use crate::execution::actions::Actions;
 use crate::execution::checks::{Checked, Checks, Rules};
 use crate::execution::ending::{after_run, checks_failed, explain, overload, status, uncancelled};
+use crate::execution::idle_transactions::IdleSessions;
 use crate::execution::load_watch::{Watch, Watching};
 use crate::execution::observing::{self, Observing};
 use crate::execution::pauses::PauseDetector;
@@ -137,6 +138,7 @@ impl Prepared {
         let output = self.circumstances.output.map(|begin| begin());
         let PlannedActions { specs, target, tables, site } = &self.actions;
         let mut actions = Actions::start(specs, target, tables, site.clone())?;
+        let idle = self.hold_transactions(target)?;
         let watching = self.watch.take().map(|watch| Watching::start(watch, target)).transpose()?;
         let watch = self.pooler.as_ref().map(PoolerInUse::watch);
         let (is_begun, warmup) = (Cell::new(false), self.load.plan.warmup);
@@ -163,6 +165,7 @@ impl Prepared {
             run.map_err(|error| explain(error, self.load.plan.clients, self.circumstances.compatibility)),
         );
         actions.close();
+        let idle = idle.and_then(IdleSessions::finish);
         let watched = watching.map_or((None, None), Watching::finish);
         let readings = watch.map(PoolerWatch::finish);
         let (outcome, ranks) = match run {
@@ -184,6 +187,7 @@ impl Prepared {
         let (checks, rules) = (self.checks.take(), self.rules.take());
         let pooler = self.pooler.clone().zip(readings);
         let mut record = self.record((&outcome, ranks), intervals, disturbances, (actions, watched), pooler);
+        record.summary.population = plan_record::population(&record.plan, &outcome, idle);
         let verified = verifying.map_or(Ok(()), |verifying| {
             verification::verify_record(&mut record, &verifying, control, events)
         });
@@ -205,6 +209,17 @@ impl Prepared {
         let (verifying, tokens) = planned.begin(&self.started_at.to_string(), control)?;
         self.load.plan.tokens = Some(tokens);
         Ok(Some(verifying))
+    }
+
+    /// Starts the sessions that hold a transaction open, if the plan has some.
+    fn hold_transactions(&self, target: &Target) -> Result<Option<IdleSessions>, RunError> {
+        let results::Plan { population, clients, seed, .. } = &self.plan_record;
+        IdleSessions::start(
+            population.idle_in_transaction,
+            population.idle_transactions(*clients),
+            target,
+            *seed,
+        )
     }
 
     fn record(

@@ -68,13 +68,15 @@ impl Runner {
         let Some(ServerPlaces { most, reserved, used }) = ServerPlaces::of(session) else { return };
         let clients = u64::from(self.spec.clients);
         let is_observed = self.spec.observe != ObserveLevel::Off;
-        let needed = clients + u64::from(is_observed);
+        let idle = u64::from(self.spec.population.idle_transactions(self.spec.clients));
+        let needed = clients + idle + u64::from(is_observed);
         if needed + used + reserved <= most {
             return;
         }
+        let idle = if idle == 0 { String::new() } else { format!(", {idle} idle sessions") };
         let observer = if is_observed { " and the observer" } else { "" };
         events(Event::Warning(&format!(
-            "{clients} clients{observer} need {needed} connections: max_connections is {most}, {used} of them are in use and \
+            "{clients} clients{idle}{observer} need {needed} connections: max_connections is {most}, {used} of them are in use and \
              {reserved} reserved, so this superuser takes reserved ones, and the server refuses all other users meanwhile; use \
              fewer clients or another role"
         )));

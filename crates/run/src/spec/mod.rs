@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use stats::goals::Goal;
 use stats::load::seconds;
 use stats::rate::{GapLaw, LoadStage, RateCurve, StageLoad};
-use stats::{OnDisconnect, ReconnectPolicy, Scale, ThinkTime};
+use stats::{OnDisconnect, Population, ReconnectPolicy, Scale, ThinkTime};
 use workload::WorkloadName;
 
 use crate::error::RunError;
@@ -87,6 +87,8 @@ pub struct RunSpec {
     pub stages: Vec<LoadStage>,
     /// Time between two transactions of a client in a closed loop.
     pub think: Option<ThinkTime>,
+    /// What clients do beside their transactions.
+    pub population: Population,
     /// Successful transactions that take longer are late; with a rate, a transaction is skipped if its start is
     /// delayed by more than this.
     #[serde(with = "seconds::optional", rename = "latency_limit_s")]
@@ -163,6 +165,7 @@ impl Default for RunSpec {
             arrivals: GapLaw::Poisson,
             stages: Vec::new(),
             think: None,
+            population: Population::default(),
             latency_limit: None,
             max_tries: Some(NonZeroU32::MIN),
             reconnect: false,

@@ -148,6 +148,21 @@ impl FromStr for SlowReaders {
     }
 }
 
+impl ReconnectStorm {
+    /// Storms that are separated by semicolons.
+    ///
+    /// # Errors
+    /// A sentence with the correct form.
+    pub fn list(text: &str) -> Result<Vec<ReconnectStorm>, String> {
+        text.split(';').map(str::parse).collect()
+    }
+
+    /// The text of several storms.
+    pub fn list_text(storms: &[ReconnectStorm]) -> String {
+        storms.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
 /// The two parts of a text, the second of which may be missing.
 fn parts(text: &str) -> (&str, Option<&str>) {
     match text.split_once(',') {
@@ -212,6 +227,9 @@ mod tests {
         for wrong in ["30", "-1s", "25h", "30s, 0%", "30s, 2"] {
             assert_eq!(told::<ReconnectStorm>(wrong), STORM, "{wrong}");
         }
+        let storms = ReconnectStorm::list("30s; 1min, 50%").expect("storms");
+        assert_eq!(ReconnectStorm::list_text(&storms), "30s; 1min, 50%");
+        assert_eq!(ReconnectStorm::list("30s;"), Err(STORM.to_owned()));
         for wrong in ["1%", "1%, 64", "1%, 0kB/s", "1%, 64KB/s", "1%, 64kB", "64kB/s"] {
             assert_eq!(told::<SlowReaders>(wrong), SLOW, "{wrong}");
         }
