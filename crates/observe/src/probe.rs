@@ -12,6 +12,7 @@ use crate::backends::Used;
 use crate::catalogue::{self, Asked, Question, V10, V18};
 use crate::extension;
 use crate::kcache::{self, Kcache};
+use crate::memory::MemoryReadings;
 use crate::processes;
 use crate::profile;
 use crate::scripts::Matcher;
@@ -27,6 +28,9 @@ const NAME: &str = "pgmeter observer";
 const TABLES_MAX: usize = 200;
 /// Maximum length of a statement's text, enough to identify it.
 const STATEMENT_LENGTH_MAX: u32 = 1000;
+
+/// Name of the memory of backends, where it is missing.
+pub(crate) const MEMORY: &str = "backend_memory";
 
 /// Reason for missing reads of statements.
 const READ_BY_WORKERS: &str = "the server's I/O workers read for the backends (io_method = worker), and pg_stat_kcache counts \
@@ -58,6 +62,8 @@ pub(crate) struct Server {
     pub(crate) vacuums: Option<String>,
     /// PID of the postmaster, if the server is on this host.
     pub(crate) postmaster: Option<u32>,
+    /// Memory of backends, if it can be read.
+    pub(crate) memory: Option<MemoryReadings>,
     pub(crate) missing: Vec<Missing>,
 }
 
@@ -138,6 +144,7 @@ pub(crate) fn probe(target: &Target, filter: &BackendFilter, matcher: &Matcher) 
         backends: format!("select pid, {} from pg_stat_activity where {condition}", is_worker(version)),
         clients: format!("select pid from pg_stat_activity where {condition} and not {}", is_worker(version)),
         postmaster: None,
+        memory: None,
         missing: Vec::new(),
         session,
     };
@@ -332,6 +339,10 @@ impl Server {
         match here {
             Some(process) => {
                 self.postmaster = Some(process.parent);
+                match MemoryReadings::try_on(self.session.pid()) {
+                    Ok(memory) => self.memory = Some(memory),
+                    Err(why) => self.missing.push(Missing::new(MEMORY, why)),
+                }
                 if process.usage.read_bytes.is_none() {
                     let why = "bytes read and written by backends are shown to the server's own user and to root only";
                     self.missing.push(Missing::new("/proc/PID/io", why));
@@ -342,8 +353,8 @@ impl Server {
                 }
             }
             None => {
-                let why = "the server is not on this host, or in a container of its own: CPU time and I/O of its \
-                           processes, and how busy its host is, cannot be seen from here";
+                let why = "the server is not on this host, or in a container of its own: CPU time, memory and I/O \
+                           of its processes, and how busy its host is, cannot be seen from here";
                 self.missing.push(Missing::new("/proc", why));
             }
         }

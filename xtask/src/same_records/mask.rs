@@ -12,6 +12,7 @@ const MEASURED_ENDINGS: [&str; 7] = ["_s", "_ms", "_us", "_ns", "_billionths", "
 /// Members that are compared by their presence alone.
 const MEASURED: [&str; 79] = [
     "analyzed_at",
+    "backend_memory",
     "because",
     "block_s",
     "bytes",

@@ -93,6 +93,7 @@ fn observed() -> Record {
             event(EventKind::Autovacuum, 8.0, "pgbench_tellers"),
         ],
         samples: Vec::new(),
+        backend_memory: None,
         standbys: Vec::new(),
         staleness: None,
         server_cpus_allowed: None,
