@@ -117,6 +117,7 @@ impl Prepared {
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Finished, RunError> {
         let verifying = self.begin_verification(control)?;
+        let idle = self.hold_transactions()?;
         let processors = ProcessorTimes::now();
         let recent_waits = self.observing.recent_waits();
         let mut intervals = Intervals::default();
@@ -138,7 +139,6 @@ impl Prepared {
         let output = self.circumstances.output.map(|begin| begin());
         let PlannedActions { specs, target, tables, site } = &self.actions;
         let mut actions = Actions::start(specs, target, tables, site.clone())?;
-        let idle = self.hold_transactions(target)?;
         let watching = self.watch.take().map(|watch| Watching::start(watch, target)).transpose()?;
         let watch = self.pooler.as_ref().map(PoolerInUse::watch);
         let (is_begun, warmup) = (Cell::new(false), self.load.plan.warmup);
@@ -212,7 +212,7 @@ impl Prepared {
     }
 
     /// Starts the sessions that hold a transaction open, if the plan has some.
-    fn hold_transactions(&self, target: &Target) -> Result<Option<IdleSessions>, RunError> {
+    fn hold_transactions(&self) -> Result<Option<IdleSessions>, RunError> {
         let results::Plan { population, clients, seed, .. } = &self.plan_record;
         IdleSessions::start(
             population.idle_in_transaction,
