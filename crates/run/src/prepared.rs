@@ -217,7 +217,7 @@ impl Prepared {
         IdleSessions::start(
             population.idle_in_transaction,
             population.idle_transactions(*clients),
-            target,
+            &self.actions.target,
             *seed,
         )
     }
