@@ -129,6 +129,11 @@ impl Plan {
         self.stages.iter().any(|stage| matches!(stage.load, Some(StageLoad::Clients { .. })))
     }
 
+    /// Clients that work at the same time in a closed loop, as far as the plan says it.
+    pub fn working_clients(&self) -> u32 {
+        self.population.active.map_or(self.clients, |active| active.clients.of(self.clients))
+    }
+
     /// Whether the load is not the same over the measured time.
     pub fn is_changing(&self) -> bool {
         let differs = |pair: &[LoadStage]| pair[0].weights != pair[1].weights;

@@ -51,6 +51,11 @@ pub struct IdleInTransaction {
 }
 
 impl PopulationSummary {
+    /// Time of the longest storm; `None` without one.
+    pub fn longest_storm_s(&self) -> Option<f64> {
+        self.storms.iter().map(|storm| storm.lasted_s).max_by(f64::total_cmp)
+    }
+
     /// Whether the counts fit each other.
     pub(crate) fn check(&self) -> Result<(), String> {
         let storms =

@@ -213,7 +213,7 @@ impl Summary {
         host: &Host,
     ) -> Option<Generator> {
         let load = Load {
-            clients: plan.clients,
+            clients: plan.working_clients(),
             rate_tps: plan.rate_tps,
             duration_s: self.whole_s(),
             counts: self.counts,
