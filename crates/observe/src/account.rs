@@ -17,7 +17,6 @@ use crate::catalogue;
 use crate::difference::{Reading, growths};
 use crate::kcache;
 use crate::load_cpu::workers_s;
-use crate::probe;
 use crate::processes::TICK_S;
 use crate::series::{Snapshot, figures, grown};
 use crate::statements::{self, Counted, Statements};
@@ -287,7 +286,7 @@ fn backend_memory(watch: &mut Watch) -> Option<BackendMemory> {
         } else {
             "no backend was read: run for 1 s or more"
         };
-        watch.server.missing.push(Missing::new(probe::MEMORY, why));
+        watch.server.missing.push(Missing::new("backend_memory", why));
     }
     figures
 }

@@ -61,10 +61,7 @@ impl MemoryReadings {
             page_bytes().ok_or("the size of a page is unknown: /proc/self/auxv cannot be read")?;
         match read(pid, page_bytes) {
             Ok(_) => Ok(MemoryReadings { page_bytes, turn: 0, next_s: 0.0, latest: VecDeque::new() }),
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                Err("the memory of backends is shown to the server's own user and to root only".to_owned())
-            }
-            Err(error) => Err(format!("the memory of a backend could not be read: {error}")),
+            Err(error) => Err(reason(&error)),
         }
     }
 
@@ -105,6 +102,15 @@ impl MemoryReadings {
             private_max_bytes: largest,
             page_tables_mean_bytes: sum(|memory| memory.page_table_bytes) / number as f64,
         })
+    }
+}
+
+fn reason(error: &Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            "the memory of backends is shown to the server's own user and to root only".to_owned()
+        }
+        _ => format!("the memory of a backend could not be read: {error}"),
     }
 }
 
@@ -311,7 +317,9 @@ mod tests {
     fn a_process_that_is_gone_has_no_memory_and_the_reason_is_told() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        let error = MemoryReadings::try_on(child.id()).unwrap_err();
-        assert!(error.starts_with("the memory of a backend could not be read: "), "{error}");
+        let why = MemoryReadings::try_on(child.id()).unwrap_err();
+        assert!(why.starts_with("the memory of a backend could not be read: "), "{why}");
+        let why = reason(&ErrorKind::PermissionDenied.into());
+        assert!(why.ends_with("the server's own user and to root only"), "{why}");
     }
 }

@@ -29,9 +29,6 @@ const TABLES_MAX: usize = 200;
 /// Maximum length of a statement's text, enough to identify it.
 const STATEMENT_LENGTH_MAX: u32 = 1000;
 
-/// Name of the memory of backends, where it is missing.
-pub(crate) const MEMORY: &str = "backend_memory";
-
 /// Reason for missing reads of statements.
 const READ_BY_WORKERS: &str = "the server's I/O workers read for the backends (io_method = worker), and pg_stat_kcache counts \
                                only the backends' own reads: set io_method to sync or io_uring to divide the blocks of \
@@ -341,7 +338,7 @@ impl Server {
                 self.postmaster = Some(process.parent);
                 match MemoryReadings::try_on(self.session.pid()) {
                     Ok(memory) => self.memory = Some(memory),
-                    Err(why) => self.missing.push(Missing::new(MEMORY, why)),
+                    Err(why) => self.missing.push(Missing::new("/proc/PID/pagemap", why)),
                 }
                 if process.usage.read_bytes.is_none() {
                     let why = "bytes read and written by backends are shown to the server's own user and to root only";
