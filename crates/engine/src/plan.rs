@@ -9,7 +9,7 @@ use connect::{Address, SessionAttributes, Transport};
 use script::{CommandKind, Program, Symbols};
 use serde::{Deserialize, Serialize};
 use stats::rate::{GapLaw, LoadStage, RateCurve};
-use stats::{Limit, Population, Protocol, ReconnectPolicy, ResultFormat, ThinkTime};
+use stats::{Limit, Population, Protocol, ReconnectPolicy, ResultFormat, TimeLaw};
 use wire::StartupParameters;
 use wire::frontend::MESSAGE_LENGTH_MAX;
 
@@ -206,7 +206,7 @@ pub struct Plan {
     /// What changes during the run.
     pub changes: LoadChanges,
     /// Time between two transactions of a client in a closed loop, also before its first one.
-    pub think_time: Option<ThinkTime>,
+    pub think_time: Option<TimeLaw>,
     /// What clients do beside their transactions. [`Population::idle_in_transaction`] is left to the caller.
     pub population: Population,
     /// Successful transactions with a higher response time count as late. With a rate, a transaction whose start is

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use stats::goals::Goal;
 use stats::rate::{GapLaw, LoadStage, RateCurve, StageLoad};
-use stats::{Limit, OnDisconnect, Population, Protocol, ReconnectPolicy, ResultFormat, ThinkTime};
+use stats::{Limit, OnDisconnect, Population, Protocol, ReconnectPolicy, ResultFormat, TimeLaw};
 
 use crate::{Action, KeptText, LoadWatch, SafeText};
 
@@ -72,7 +72,7 @@ pub struct Plan {
     pub stages: Vec<LoadStage>,
     /// Time between two transactions of a client; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub think: Option<ThinkTime>,
+    pub think: Option<TimeLaw>,
     /// What clients did beside their transactions; absent if nothing.
     #[serde(default, skip_serializing_if = "Population::is_plain")]
     pub population: Population,

@@ -196,10 +196,10 @@ impl Runner {
                 check_prepared_statements(session, &self.target, self.surface, control)?;
             }
             Watch::new(&self.spec, self.surface).map(|watch| watch.check(session)).transpose()?;
-            self.prepare_tables(session, events);
             if !is_drop_in {
-                self.warn_of_reserved(session, events);
+                self.check_connections(session, events)?;
             }
+            self.prepare_tables(session, events);
             let facts = self.circumstances.asks_settings.then(|| server::facts(session));
             let tables = match tables {
                 Some(tables) => results::Tables { scale: Some(scale), ..plan_record::tables(&tables) },

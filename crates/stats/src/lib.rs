@@ -65,7 +65,7 @@ mod confidence;
 
 mod steadiness;
 
-mod think_time;
+mod time_law;
 
 mod stored_as_text;
 
@@ -125,7 +125,7 @@ pub use script_stats::ScriptStats;
 pub use splitmix::SplitMix64;
 pub use steadiness::Steadiness;
 pub use summary::Summary;
-pub use think_time::ThinkTime;
+pub use time_law::TimeLaw;
 pub use timestamp::Timestamp;
 pub use until::Until;
 pub use v2::DecodeError;

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use testkit::Cluster;
+use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Running};
 
@@ -85,4 +85,17 @@ fn a_population_that_is_not_possible_is_refused_in_one_sentence() {
         let out = bench.run(all).exits(1);
         assert!(out.stderr.contains(why), "{words:?}: {}", out.stderr);
     }
+}
+
+#[test]
+fn more_connections_than_the_server_has_are_refused_before_the_load_with_the_limit() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("population_limit");
+    let words = ["bench", "-n", "-S", "-c", "250", "--idle-in-transaction", "100", "-T", "1"];
+    bench.file("one.sql", "SELECT 1;\n");
+    let words = words.map(|word| if word == "-S" { "-fone.sql" } else { word });
+    let out = bench.run(words.iter().chain(&[conninfo.as_str()])).exits(1);
+    let why =
+        "250 clients, 100 idle sessions and the observer need 351 connections, and max_connections is 300";
+    assert!(out.stderr.contains(why), "{}", out.stderr);
 }
