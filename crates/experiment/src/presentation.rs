@@ -10,7 +10,7 @@ use crate::fields;
 /// Metrics of a trial for charts and tables. Times are in microseconds, `failed`, `late` and shares in percent. `operations`
 /// is tps times the operations of a transaction. `cycle` is clients ÷ transactions ended per second, by Little's law
 /// the mean time from the start of a client's transaction to the start of its next one, connecting included.
-pub const METRICS: [&str; 39] = [
+pub const METRICS: [&str; 40] = [
     "tps",
     "operations",
     "mean",
@@ -40,6 +40,7 @@ pub const METRICS: [&str; 39] = [
     "pooler_wait",
     "plan_time",
     "execution_time",
+    "backend_memory",
     "replay_lag",
     "replay_lag_max",
     "replay_lag_bytes",

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use results::{
-    CounterRow, CounterTable, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction,
-    StatementCounters,
+    BackendMemory, CounterRow, CounterTable, Missing, Observation, ObserveLevel, ObserverCost,
+    PerTransaction, StatementCounters,
 };
 
 use crate::backends::{Stretch, Used};
@@ -72,6 +72,7 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
     }
     note_cpu(&mut watch, &per_transaction, ran);
     note_blocks(&mut watch, ran);
+    let backend_memory = backend_memory(&mut watch);
     let has_waits = watch.server.waits.is_some();
     let waits = has_waits.then(|| watch.waits(ran.measured_s));
     let cost = ObserverCost {
@@ -84,6 +85,7 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
         cost,
         waits,
         per_transaction,
+        backend_memory,
         counters,
         statements,
         events: watch.events.into_events(),
@@ -273,6 +275,20 @@ fn note_blocks(watch: &mut Watch, ran: Ran) {
     let why = "too little to measure: the starts of the sessions are a large part of the blocks that were counted; run \
                for longer or at a higher rate, or with a warm-up of 2 s or more";
     watch.server.missing.push(Missing::new("blocks_hit, blocks_read", why));
+}
+
+/// Memory of the backends. If it could be read, and no backend was there long enough, the reason is named.
+fn backend_memory(watch: &mut Watch) -> Option<BackendMemory> {
+    let figures = watch.server.memory.as_ref()?.figures();
+    if figures.is_none() && !watch.server.session.is_lost() {
+        let why = if watch.reconnects {
+            "with a connection for each transaction no backend exists long enough to be read"
+        } else {
+            "no backend was read: run for 1 s or more"
+        };
+        watch.server.missing.push(Missing::new("backend_memory", why));
+    }
+    figures
 }
 
 /// Number of transactions in the statistics of the measured time, see the module.

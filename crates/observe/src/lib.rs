@@ -53,6 +53,8 @@ mod backends;
 
 mod load_cpu;
 
+mod memory;
+
 mod one_backend;
 
 mod account;

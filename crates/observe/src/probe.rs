@@ -12,6 +12,7 @@ use crate::backends::Used;
 use crate::catalogue::{self, Asked, Question, V10, V18};
 use crate::extension;
 use crate::kcache::{self, Kcache};
+use crate::memory::MemoryReadings;
 use crate::processes;
 use crate::profile;
 use crate::scripts::Matcher;
@@ -58,6 +59,8 @@ pub(crate) struct Server {
     pub(crate) vacuums: Option<String>,
     /// PID of the postmaster, if the server is on this host.
     pub(crate) postmaster: Option<u32>,
+    /// Memory of backends, if it can be read.
+    pub(crate) memory: Option<MemoryReadings>,
     pub(crate) missing: Vec<Missing>,
 }
 
@@ -138,6 +141,7 @@ pub(crate) fn probe(target: &Target, filter: &BackendFilter, matcher: &Matcher) 
         backends: format!("select pid, {} from pg_stat_activity where {condition}", is_worker(version)),
         clients: format!("select pid from pg_stat_activity where {condition} and not {}", is_worker(version)),
         postmaster: None,
+        memory: None,
         missing: Vec::new(),
         session,
     };
@@ -332,6 +336,10 @@ impl Server {
         match here {
             Some(process) => {
                 self.postmaster = Some(process.parent);
+                match MemoryReadings::try_on(self.session.pid()) {
+                    Ok(memory) => self.memory = Some(memory),
+                    Err(why) => self.missing.push(Missing::new("/proc/PID/pagemap", why)),
+                }
                 if process.usage.read_bytes.is_none() {
                     let why = "bytes read and written by backends are shown to the server's own user and to root only";
                     self.missing.push(Missing::new("/proc/PID/io", why));
@@ -342,8 +350,8 @@ impl Server {
                 }
             }
             None => {
-                let why = "the server is not on this host, or in a container of its own: CPU time and I/O of its \
-                           processes, and how busy its host is, cannot be seen from here";
+                let why = "the server is not on this host, or in a container of its own: CPU time, memory and I/O \
+                           of its processes, and how busy its host is, cannot be seen from here";
                 self.missing.push(Missing::new("/proc", why));
             }
         }

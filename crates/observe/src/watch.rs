@@ -251,6 +251,9 @@ impl Watch {
             } else if self.next % QUARTER == 0 && (0..YOUNG).contains(&self.next) {
                 self.look_again_at_backends();
             }
+            if let Some(memory) = self.server.memory.as_mut().filter(|_| !is_second && self.next >= 0) {
+                memory.look(&self.clients, self.origin);
+            }
         }
         let following = number_after(self.now_s(), RATE);
         let on_time = self.next.saturating_add(1);

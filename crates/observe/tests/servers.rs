@@ -166,6 +166,53 @@ fn a_queue_for_one_row_is_an_event_that_names_it() {
     }
 }
 
+/// Is in shared buffers of the first session, and in local buffers of the second.
+const FILLER: &str = "as select i, repeat('x', 500) as filler from generate_series(1, 35000) as i";
+
+#[test]
+fn the_memory_of_backends_is_without_shared_buffers() {
+    let conninfo = Cluster::shared("18").database("memory");
+    let observer = observer(&conninfo, &["select pg_sleep(0.3)"]);
+    let (mut shared, mut local) = (client(&conninfo), client(&conninfo));
+    shared.execute(&format!("create table filled {FILLER}")).unwrap();
+    shared.execute("select count(*) from filled").unwrap();
+    local.execute("set temp_buffers = '64MB'").unwrap();
+    local.execute(&format!("create temp table filled {FILLER}")).unwrap();
+    observer.measure_from(Observer::now());
+    sleep_until(&observer, &mut shared, |waits| !waits.is_empty());
+    shared.execute("select pg_sleep(4)").unwrap();
+    drop((shared, local));
+    let observation = observer.finish(ran(1));
+    let Some(memory) = observation.backend_memory else {
+        let is_reason = |missing: &results::Missing| missing.what.starts_with("/proc");
+        assert!(observation.missing.iter().any(is_reason), "{:?}", observation.missing);
+        return eprintln!("SKIPPED: the processes of the server cannot be read");
+    };
+    assert_eq!(memory.backends, 2);
+    // 20 MB in local buffers are those of one session.
+    assert!((20e6..40e6).contains(&memory.private_max_bytes), "{memory:?}");
+    assert!(memory.private_mean_bytes < 0.7 * memory.private_max_bytes, "{memory:?}");
+    assert!((50e3..5e6).contains(&memory.page_tables_mean_bytes), "{memory:?}");
+}
+
+#[test]
+fn without_a_backend_that_lasts_there_is_no_memory_but_a_reason() {
+    let conninfo = Cluster::shared("18").database("no_memory");
+    let observer = observer(&conninfo, &["select 1"]);
+    observer.measure_from(Observer::now());
+    let observation = observer.finish(ran(1));
+    assert_eq!(observation.backend_memory, None);
+    let reasons = observation.missing.iter();
+    let reasons: Vec<&str> =
+        reasons.filter(|it| it.why.as_str().contains("was read")).map(|it| it.why.as_str()).collect();
+    let is_hidden = observation.missing.iter().any(|missing| missing.what.starts_with("/proc"));
+    assert!(
+        is_hidden || reasons == ["no backend was read: run for 1 s or more"],
+        "{:?}",
+        observation.missing
+    );
+}
+
 #[test]
 fn a_role_that_may_see_little_is_told_so_and_sees_its_own() {
     for version in ["9.6", "18"] {

@@ -2,8 +2,8 @@
 //! formats, experiments and comparisons take their figures from here. To add a metric is to add a row.
 
 use results::{
-    BlockSources, Counts, Lag, Latency, PerTransaction, Plan, PoolerFigures, Record, StandbyFigures,
-    StoredRun, Summary, TrafficPerTransaction, Verification,
+    BackendMemory, BlockSources, Counts, Lag, Latency, PerTransaction, Plan, PoolerFigures, Record,
+    StandbyFigures, StoredRun, Summary, TrafficPerTransaction, Verification,
 };
 
 use crate::figures::{
@@ -79,6 +79,7 @@ pub(crate) enum Metric {
     WrittenBytes,
     PlanTime,
     ExecutionTime,
+    BackendMemory,
     AcknowledgedCommits,
     LostCommits,
     UnknownApplied,
@@ -138,6 +139,7 @@ pub(crate) struct Measured<'a> {
     pub(crate) costs: Option<&'a PerTransaction>,
     /// What became of the commits; nothing of a run that was not verified, and of stored runs.
     pub(crate) verification: Option<&'a Verification>,
+    pub(crate) backend_memory: Option<BackendMemory>,
     /// Of the server's standbys.
     pub(crate) standbys: Option<StandbyFigures>,
 }
@@ -150,6 +152,7 @@ impl<'a> From<&'a Record> for Measured<'a> {
             has_rate: record.plan.rate_tps.is_some(),
             costs: record.observation.as_ref().map(|observation| &observation.per_transaction),
             verification: record.verification.as_ref(),
+            backend_memory: record.observation.as_ref().and_then(|observation| observation.backend_memory),
             standbys: record.observation.as_ref().map(StandbyFigures::of),
         }
     }
@@ -163,6 +166,7 @@ impl<'a> From<&'a StoredRun> for Measured<'a> {
             has_rate: run.plan.as_ref().is_some_and(|plan| plan.rate_tps.is_some()),
             costs: Some(&run.costs),
             verification: None,
+            backend_memory: run.backend_memory,
             standbys: Some(run.standbys),
         }
     }
@@ -261,7 +265,7 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [MetricRow; 76] = {
+pub(crate) const METRICS: [MetricRow; 77] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps, Transactions};
     [
@@ -392,6 +396,8 @@ pub(crate) const METRICS: [MetricRow; 76] = {
             .key("plan_time"),
         cost!(Metric::ExecutionTime, "execution_us", "execution", Microseconds, "time for executing the scripts' statements, by pg_stat_statements", |costs| costs.execution_us)
             .key("execution_time"),
+        row(Metric::BackendMemory, "backend_memory_bytes", "backend memory", Bytes, "mean of the private memory and the page tables of a backend of the load, without shared buffers", Run(|run| Some(run.backend_memory?.mean_bytes())))
+        .key("backend_memory"),
         row(Metric::AcknowledgedCommits, "acknowledged_commits", "acknowledged commits", Count, "with --verify: commits that the server confirmed without reservation, each try, the warm-up's included", Run(|run| run.commits(|found| found.acknowledged))),
         row(Metric::LostCommits, "lost_commits", "lost commits", Count, "with --verify: acknowledged commits that are not there", Run(|run| run.commits(|found| found.lost))),
         row(Metric::UnknownApplied, "unknown_applied_commits", "unknown and applied", Count, "with --verify: commits without an outcome that are there", Run(|run| run.commits(|found| found.unknown_applied))),

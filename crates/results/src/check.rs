@@ -25,6 +25,8 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
         )?;
     }
     check_figures(&(environment, summary, &plan.actions, observation, warnings))?;
+    let memory = observation.as_ref().and_then(|observation| observation.backend_memory);
+    require(memory.is_none_or(|memory| memory.is_consistent()), "memory of backends that is impossible")?;
     check_actions(&summary.actions, plan)?;
     record.verification.as_ref().map_or(Ok(()), Verification::check)?;
     check_summary(summary, plan.scripts.len())?;

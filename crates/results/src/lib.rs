@@ -143,9 +143,9 @@ pub use load_watch::{LoadPause, LoadPauses, LoadStop, LoadWatch, WatchReason};
 pub use measured::Measured;
 pub use nearest_limit::{LimitedResource, NearestLimit};
 pub use observation::{
-    Ceiling, CeilingBasis, CounterRow, CounterTable, CpuOwner, Event, EventKind, FlushSharing, FlushSource,
-    LockEnd, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction, ReadSource, ServerSample,
-    ShareInterval, StatementCounters, WaitMean, WaitMethod, WaitShare, Waits,
+    BackendMemory, Ceiling, CeilingBasis, CounterRow, CounterTable, CpuOwner, Event, EventKind, FlushSharing,
+    FlushSource, LockEnd, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction, ReadSource,
+    ServerSample, ShareInterval, StatementCounters, WaitMean, WaitMethod, WaitShare, Waits,
 };
 pub use outages::{
     AttemptCount, ClientOutage, ConnectAttempt, LossCause, LossCount, Outage, OutageWindow, Outages,

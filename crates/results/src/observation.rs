@@ -46,6 +46,9 @@ pub struct Observation {
     pub waits: Option<Waits>,
     /// The server's cost per transaction.
     pub per_transaction: PerTransaction,
+    /// Memory of the benchmark's backends; absent if it could not be read, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend_memory: Option<BackendMemory>,
     /// Changes of the server's cumulative statistics, by view.
     pub counters: Vec<CounterTable>,
     /// Statements of the scripts as pg_stat_statements counts them.
@@ -209,6 +212,34 @@ impl PerTransaction {
     /// Where a transaction's blocks were found; `None` if the disk's part is unknown, or no block was accessed.
     pub fn block_sources(&self) -> Option<BlockSources> {
         BlockSources::new(self.blocks_hit?, self.blocks_read?, self.disk_blocks_read?)
+    }
+}
+
+/// Memory of the benchmark's backends: the latest reading of each backend that was read.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BackendMemory {
+    /// Number of backends read.
+    pub backends: u64,
+    /// Mean of the private memory of a backend: resident memory that no other process maps, without shared buffers.
+    pub private_mean_bytes: f64,
+    /// Its maximum.
+    pub private_max_bytes: f64,
+    /// Mean of the page tables of a backend, including those for shared buffers.
+    pub page_tables_mean_bytes: f64,
+}
+
+impl BackendMemory {
+    /// Mean of private memory and page tables together.
+    pub fn mean_bytes(&self) -> f64 {
+        self.private_mean_bytes + self.page_tables_mean_bytes
+    }
+
+    /// Whether the figures can be those of some backends.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let BackendMemory { backends, private_mean_bytes, private_max_bytes, page_tables_mean_bytes } = *self;
+        backends > 0
+            && (0.0..=private_max_bytes).contains(&private_mean_bytes)
+            && page_tables_mean_bytes >= 0.0
     }
 }
 

@@ -10,8 +10,9 @@ use serde_json::Value;
 const MEASURED_ENDINGS: [&str; 7] = ["_s", "_ms", "_us", "_ns", "_billionths", "_bytes", "_at"];
 
 /// Members that are compared by their presence alone.
-const MEASURED: [&str; 79] = [
+const MEASURED: [&str; 80] = [
     "analyzed_at",
+    "backend_memory",
     "because",
     "block_s",
     "bytes",

@@ -186,6 +186,7 @@ fn observed(waits: &[(&str, &str, f64)]) -> Record {
         statements: Vec::new(),
         events: Vec::new(),
         samples: Vec::new(),
+        backend_memory: None,
         standbys: Vec::new(),
         staleness: None,
         server_cpus_allowed: None,

@@ -8,8 +8,8 @@ use results::{
 use stats::INTERVALS_MIN;
 
 use super::{
-    actions, answer, errors, goals, impact, latencies, load, outages, pooler, population, ranks, rules,
-    seconds, server, stages, verification, warnings,
+    actions, answer, costs, errors, goals, impact, latencies, load, outages, pooler, population, ranks,
+    rules, seconds, server, stages, verification, warnings,
 };
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
@@ -119,6 +119,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("not observed", not_observed(record)),
         ("backends", waits(record)),
         ("server cost", server_cost(record)),
+        ("backend memory", costs::backend_memory(record)),
         ("statements", statements(record)),
         ("events", events(record)),
         ("standbys", standbys(record)),

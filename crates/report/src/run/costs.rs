@@ -1,9 +1,10 @@
 //! What a transaction cost on average: CPU, WAL and blocks, a table each, without zeros and without figures that follow
-//! from others. The traffic between client and server is a line beneath.
+//! from others. The memory of a backend, and the traffic between client and server, are lines beneath.
 
 use results::Record;
 
-use crate::document::{Block, Cell, Column, Table};
+use crate::document::{Block, Cell, Column, Fact, Table};
+use crate::figures::{bytes, counted};
 use crate::metrics::Metric;
 
 /// A group's name and its figures, in the order in which they are shown.
@@ -47,10 +48,14 @@ const GROUPS: [Group; 3] = [
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
     let tables: Vec<Vec<Block>> = GROUPS.iter().filter_map(|group| table(record, *group)).collect();
     let mut blocks = Vec::new();
-    if tables.is_empty() {
-        blocks.push(Block::quiet("The server was not observed."));
-    } else {
+    let memory: Vec<Fact> = Fact::known([("backend memory", backend_memory(record))]).collect();
+    if !tables.is_empty() {
         blocks.push(Block::Columns(tables));
+    } else if memory.is_empty() {
+        blocks.push(Block::quiet("The server was not observed."));
+    }
+    if !memory.is_empty() {
+        blocks.push(Block::Facts(memory));
     }
     blocks.extend(traffic(record).map(Block::quiet));
     blocks
@@ -81,6 +86,18 @@ fn is_shown(record: &Record, metric: Metric) -> bool {
         _ => false,
     };
     is_above_zero(metric) && !follows
+}
+
+/// `3174 kB each (2970 kB private, 204 kB page tables; 64 backends read)`
+pub(super) fn backend_memory(record: &Record) -> Option<String> {
+    let memory = record.observation.as_ref()?.backend_memory?;
+    let each = Metric::BackendMemory.shown(record)?;
+    Some(format!(
+        "{each} each ({} private, {} page tables; {} read)",
+        bytes(memory.private_mean_bytes),
+        bytes(memory.page_tables_mean_bytes),
+        counted(memory.backends, "backend", "backends")
+    ))
 }
 
 /// `7 round trips, 1.21 kB sent to the server and 812 bytes received per transaction`

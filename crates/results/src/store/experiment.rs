@@ -8,8 +8,9 @@ use serde::de::DeserializeOwned;
 
 use super::{Store, TrialStatus, annotation, failed};
 use crate::{
-    Annotation, Ceiling, CounterTable, Environment, ExperimentDesign, KeptText, LimitedBy, Observation,
-    PerTransaction, Plan, ResultsError, SearchRecord, StandbyFigures, StepsRecord, Summary, Waits, Warning,
+    Annotation, BackendMemory, Ceiling, CounterTable, Environment, ExperimentDesign, KeptText, LimitedBy,
+    Observation, PerTransaction, Plan, ResultsError, SearchRecord, StandbyFigures, StepsRecord, Summary,
+    Waits, Warning,
 };
 
 /// An experiment with all its trials.
@@ -69,6 +70,8 @@ pub struct StoredRun {
     pub costs: PerTransaction,
     /// Upper bounds of the throughput.
     pub ceilings: Vec<Ceiling>,
+    /// Memory of the backends.
+    pub backend_memory: Option<BackendMemory>,
     /// The figures of the server's standbys.
     pub standbys: StandbyFigures,
     /// Sizes of its tables and their indexes, at its end.
@@ -205,6 +208,7 @@ fn stored_run(run: i64, row: &Row<'_>) -> rusqlite::Result<StoredRun> {
     let observation: Option<Observation> = json(row.get(8)?);
     let sizes = observation.as_ref().and_then(|seen| TableSizes::of(&seen.counters));
     let standbys = observation.as_ref().map(StandbyFigures::of).unwrap_or_default();
+    let backend_memory = observation.as_ref().and_then(|seen| seen.backend_memory);
     let (waits, costs, ceilings) = match observation {
         Some(seen) => (seen.waits, seen.per_transaction, seen.ceilings),
         None => (None, PerTransaction::default(), Vec::new()),
@@ -217,6 +221,7 @@ fn stored_run(run: i64, row: &Row<'_>) -> rusqlite::Result<StoredRun> {
         waits,
         costs,
         ceilings,
+        backend_memory,
         standbys,
         sizes,
         warnings: json(row.get(9)?).unwrap_or_default(),

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use pgmeter_results::{
-    Action, ActionOutcome, ActionResult, ActionWork, BuildFingerprint, Calibration, CommandSummary,
-    Conditions, Connecting, Connection, ConnectionInUse, Contention, Disk, DiskHolds, Environment, EventLoop,
-    EventLoopName, Fault, FaultKind, FlushTime, Host, IndexState, Interval, Introspection, Latency, Level,
-    Limit, LoadWatch, Measured, Missing, Observation, ObserveLevel, PartitionMethod, PerMinute,
-    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, RelationKind, ResultsError,
-    Script, ServerFacts, Status, TableState, Tables, TablesAt, Target, TlsInUse, TransportInUse, UtcTime,
-    Warning, Work,
+    Action, ActionOutcome, ActionResult, ActionWork, BackendMemory, BuildFingerprint, Calibration,
+    CommandSummary, Conditions, Connecting, Connection, ConnectionInUse, Contention, Disk, DiskHolds,
+    Environment, EventLoop, EventLoopName, Fault, FaultKind, FlushTime, Host, IndexState, Interval,
+    Introspection, Latency, Level, Limit, LoadWatch, Measured, Missing, Observation, ObserveLevel,
+    PartitionMethod, PerMinute, PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record,
+    RelationKind, ResultsError, Script, ServerFacts, Status, TableState, Tables, TablesAt, Target, TlsInUse,
+    TransportInUse, UtcTime, Warning, Work,
 };
 use stats::{
     CommandTable, Completions, Distribution, Ending, Failure, Gaps, Recorder, Sample, Summary, Timestamp,
@@ -508,6 +508,37 @@ fn an_unknown_ending_and_its_time_are_stored() {
     let again = read.to_stats().expect("it adds up");
     assert_eq!(again.scripts[0].unknown.max_ns(), Some(7_000_000));
     assert_eq!(again.scripts[0].counts, measured.scripts[0].counts);
+}
+
+#[test]
+fn memory_of_backends_is_read_as_it_was_written_unless_it_is_impossible() {
+    let possible = BackendMemory {
+        backends: 3,
+        private_mean_bytes: 3_000_000.0,
+        private_max_bytes: 4_000_000.0,
+        page_tables_mean_bytes: 200_000.0,
+    };
+    let read = |backend_memory| {
+        let mut record = record();
+        record.observation = Some(Observation { backend_memory, ..Observation::default() });
+        let json = record.to_json();
+        assert_eq!(json.contains("backend_memory"), backend_memory.is_some(), "older records do not have it");
+        let read = Record::from_json(json.as_bytes(), Path::new("r.json"));
+        read.map(|record| record.observation.expect("it was written").backend_memory)
+    };
+    for memory in [None, Some(possible)] {
+        assert_eq!(read(memory).expect("it is possible"), memory);
+    }
+    for impossible in [
+        BackendMemory { backends: 0, ..possible },
+        BackendMemory { private_mean_bytes: 5_000_000.0, ..possible },
+        BackendMemory { private_mean_bytes: -1.0, ..possible },
+        BackendMemory { page_tables_mean_bytes: -1.0, ..possible },
+    ] {
+        let error = read(Some(impossible)).expect_err("it is impossible").to_string();
+        assert!(error.contains("memory of backends that is impossible"), "{error}");
+    }
+    assert!((possible.mean_bytes() - 3_200_000.0).abs() < 1e-9);
 }
 
 #[test]

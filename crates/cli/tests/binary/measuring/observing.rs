@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use results::{CeilingBasis, ObserveLevel, WaitMethod};
+use results::{BackendMemory, CeilingBasis, ObserveLevel, WaitMethod};
 use testkit::cluster::Cluster;
 
 use crate::harness::Bench;
@@ -39,6 +39,13 @@ fn a_record_says_what_the_server_was_doing() {
         // Backends that wait for a processor report their blocks so late that there is a reason instead of a figure.
         let is_late = observation.missing.iter().any(|missing| missing.what == "blocks_hit, blocks_read");
         assert!(cost.blocks_hit.map_or(is_late, |blocks| blocks > 5.0), "{version}: {cost:?}");
+        // Each has a session of some megabytes; shared buffers are larger.
+        let is_hidden = observation.missing.iter().any(|missing| missing.what.starts_with("/proc"));
+        let is_memory = |memory: &BackendMemory| {
+            (1..=4).contains(&memory.backends) && (1e5..2e7).contains(&memory.mean_bytes())
+        };
+        let memory = observation.backend_memory;
+        assert!(memory.as_ref().map_or(is_hidden, is_memory), "{version}: {memory:?}");
         assert!(observation.ceilings.windows(2).all(|pair| pair[0].tps <= pair[1].tps));
         // One branch for four clients: the run comes as near to a ceiling as any.
         let exceeded: Vec<_> = observation.ceilings.iter().filter(|it| it.is_exceeded()).collect();

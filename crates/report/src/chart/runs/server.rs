@@ -163,6 +163,7 @@ mod tests {
             statements: Vec::new(),
             events: Vec::new(),
             samples,
+            backend_memory: None,
             standbys: Vec::new(),
             staleness: None,
             server_cpus_allowed: None,

@@ -497,6 +497,7 @@ fn observation(example: &Example) -> Observation {
         statements: vec![statement()],
         events: if example.has_checkpoints { events() } else { Vec::new() },
         samples: (0..example.seconds).map(|second| sample(second, example)).collect(),
+        backend_memory: None,
         standbys: Vec::new(),
         staleness: None,
         server_cpus_allowed: None,

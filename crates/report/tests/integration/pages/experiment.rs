@@ -77,6 +77,7 @@ pub(crate) fn run(number: i64, protocol: &str, clients: u32, noise: f64) -> Stor
         })
         .to_vec();
     StoredRun {
+        backend_memory: None,
         standbys: results::StandbyFigures::default(),
         run: number,
         plan: Some(plan),

@@ -355,7 +355,7 @@ fn assert_shown(what: &str, shown: &str, value: f64) {
 }
 
 /// The labels of single figures in reports; where a fact has several figures, the first one.
-const LABELS: [(&str, &str); 29] = [
+const LABELS: [(&str, &str); 30] = [
     ("succeeded", "succeeded"),
     ("failed", "failed"),
     ("skipped", "skipped as too late to start"),
@@ -384,6 +384,7 @@ const LABELS: [(&str, &str); 29] = [
     ("backend_written_bytes", "dirtied by backends, counted by the kernel"),
     ("plan_us", "planning"),
     ("execution_us", "execution"),
+    ("backend_memory_bytes", "backend memory"),
     ("unfinished", "unfinished at the end"),
 ];
 
@@ -458,7 +459,14 @@ fn with_all_metrics() -> Record {
     (counts.late, counts.skipped, counts.unfinished, counts.retried) = (341, 17, 23, 101);
     counts.scheduled += 17 + 23;
     record.summary.late_or_skipped_share = Some(record.summary.counts.late_or_skipped_share());
-    let costs = &mut record.observation.as_mut().expect("it was observed").per_transaction;
+    let observation = record.observation.as_mut().expect("it was observed");
+    observation.backend_memory = Some(results::BackendMemory {
+        backends: 64,
+        private_mean_bytes: 3_041_280.0,
+        private_max_bytes: 3_407_872.0,
+        page_tables_mean_bytes: 209_715.0,
+    });
+    let costs = &mut observation.per_transaction;
     let mut value = 217.0;
     for cost in [
         &mut costs.wal_bytes,
@@ -550,6 +558,7 @@ fn every_metric_of_a_run_has_one_value_in_all_formats() {
         ("  late/skipped ", "late_or_skipped_share"),
         ("  start delay ", "start_delay_mean_us"),
         ("  client CPU ", "client_cpu_us_per_transaction"),
+        ("  backend memory ", "backend_memory_bytes"),
     ] {
         let shown = text.lines().find_map(|line| line.strip_prefix(label)).expect(label);
         assert_shown(label, shown, metrics[metric]);
@@ -612,6 +621,11 @@ fn the_record_has_the_metrics_that_it_is_the_source_of() {
     ] {
         assert_eq!(of_record.as_f64(), Some(metrics[metric]), "{metric}");
     }
+    let memory = &json["observation"]["backend_memory"];
+    let [private, page_tables] =
+        ["private_mean_bytes", "page_tables_mean_bytes"].map(|name| memory[name].as_f64());
+    let both = private.zip(page_tables).map(|(private, page_tables)| private + page_tables);
+    assert_eq!(both, Some(metrics["backend_memory_bytes"]));
     for (metric, of_record) in costs.as_object().expect("it has costs") {
         assert_eq!(of_record.as_f64(), Some(metrics[metric]), "{metric}");
     }

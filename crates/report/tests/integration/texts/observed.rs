@@ -4,8 +4,9 @@
 use crate::texts::fixture::text;
 use crate::texts::summaries::{PLAIN, tpcb_like};
 use results::{
-    Ceiling, CeilingBasis, Estimate, Event, EventKind, FlushSharing, FlushSource, Observation, ObserveLevel,
-    ObserverCost, PerTransaction, Record, ShareInterval, StatementCounters, WaitMethod, WaitShare, Waits,
+    BackendMemory, Ceiling, CeilingBasis, Estimate, Event, EventKind, FlushSharing, FlushSource, Observation,
+    ObserveLevel, ObserverCost, PerTransaction, Record, ShareInterval, StatementCounters, WaitMethod,
+    WaitShare, Waits,
 };
 
 fn statement(query: &str, read: f64, time_ms: f64) -> StatementCounters {
@@ -93,6 +94,7 @@ fn observed() -> Record {
             event(EventKind::Autovacuum, 8.0, "pgbench_tellers"),
         ],
         samples: Vec::new(),
+        backend_memory: None,
         standbys: Vec::new(),
         staleness: None,
         server_cpus_allowed: None,
@@ -126,6 +128,21 @@ fn a_server_that_was_looked_at_has_lines_of_its_own() {
                       2.50 ms (as measured by the server) and serves 4 transactions
                       on average.
     ");
+}
+
+#[test]
+fn the_memory_of_a_backend_stands_beneath_the_cost() {
+    let mut record = observed();
+    let observation = record.observation.as_mut().expect("it was observed");
+    observation.backend_memory = Some(BackendMemory {
+        backends: 64,
+        private_mean_bytes: 3_041_280.0,
+        private_max_bytes: 3_407_872.0,
+        page_tables_mean_bytes: 209_715.0,
+    });
+    let all = text(&record, &PLAIN);
+    let lines: Vec<&str> = all.lines().skip_while(|line| !line.contains("backend memory")).take(2).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"");
 }
 
 #[test]
