@@ -1,12 +1,14 @@
 //! `pgmeter null-server`: the null server as a separate process, for measuring a load generator. Prints how to
 //! connect, and ends when its standard input is closed or on a signal.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::Args;
 use null::session::Rows;
-use null::{ListenAddress, NullOptions, NullServer, Stalls};
+use null::{ListenAddress, NullOptions, NullServer, ServiceTime, Stalls};
 use run::options::seconds;
+use stats::TimeLaw;
 
 use crate::arguments::positive_seconds;
 use crate::failure::Failure;
@@ -27,6 +29,12 @@ pub(crate) struct NullServerArguments {
     /// Length of each stall in seconds
     #[arg(long, value_name = "SECONDS", requires = "stall_every", value_parser = positive_seconds)]
     stall_for: Option<f64>,
+    /// Time of each statement, as of a server of known capacity: 2ms, exp(2ms) (random with this mean) or uniform(1ms, 3ms)
+    #[arg(long, value_name = "LAW")]
+    service_time: Option<TimeLaw>,
+    /// Number of statements that are served at the same time; others wait
+    #[arg(long, value_name = "N", requires = "service_time", default_value = "1")]
+    processors: NonZeroU32,
 }
 
 pub(crate) fn run(
@@ -41,10 +49,16 @@ pub(crate) fn run(
         every: Duration::from_secs_f64(every),
         length: Duration::from_secs_f64(length),
     });
+    let service_time = arguments.service_time.map(|time| ServiceTime {
+        time,
+        processors: arguments.processors,
+        seed: std::process::id().into(),
+    });
     let rows = Rows { count: arguments.rows, ..Rows::default() };
     run::raise_descriptors_to_maximum();
-    let server = NullServer::listen(&place, NullOptions { rows, stalls, ..NullOptions::default() })
-        .map_err(cannot(format!("listen at {listen}")))?;
+    let server =
+        NullServer::listen(&place, NullOptions { rows, stalls, service_time, ..NullOptions::default() })
+            .map_err(cannot(format!("listen at {listen}")))?;
     terminal.print(&format!("{}\n", server.conninfo()));
     let goes_on = || {
         let is_running = server.is_running();

@@ -10,7 +10,7 @@ use crate::load::Load;
 use crate::merging::Merging;
 use crate::outcome::{CutOff, End, Outcome, Reconnects};
 use crate::plan::Compatibility;
-use crate::rank_outcome::{RankOutcome, worst_event_loop};
+use crate::rank_outcome::{RankOutcome, merged, worst_event_loop};
 use crate::stopping::Stop;
 use crate::timeline::Timeline;
 
@@ -69,6 +69,7 @@ pub(crate) fn conclude(
         elapsed: finished.since(timeline.start),
         reconnects: Reconnects::default(),
         outages: None,
+        renewals: merged(ranks.iter().filter_map(|rank| rank.renewals.as_ref())),
         commands: load.command_table(),
         errors: ErrorTable::default(),
         warmup_transactions: 0,
@@ -93,6 +94,7 @@ pub(crate) fn conclude(
             failed_worker: _,
             aborted,
             outages,
+            renewals: _,
             errors,
             warmup_transactions,
             uncancelled,

@@ -21,6 +21,7 @@ mod part;
 mod peers;
 mod plan;
 mod rank_outcome;
+mod renewals;
 mod run;
 mod statement_effects;
 mod statements;
@@ -42,6 +43,7 @@ pub use plan::{
     Reconnecting, ScriptPlan, TargetPlan,
 };
 pub use rank_outcome::RankOutcome;
+pub use renewals::{SessionRenewals, StormCourse};
 pub use run::{run, run_on, run_rank, run_rank_on, run_with_peers, run_with_peers_on};
 pub use stats::{Limit, Protocol, ResultFormat};
 pub use stopping::{DISTRIBUTED_LEAD, EndDecisions, GateState, LoadGate, SharedEnd, StopRequest};

@@ -27,6 +27,8 @@ const HOST_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0hosts");
 const PAUSE_DRAWS: u64 = u64::from_be_bytes(*b"\0\0pauses");
 /// Distinguishes a client's stream of think times.
 const THINK_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0think");
+/// Distinguishes a client's stream of session lifetimes.
+const LIFETIME_DRAWS: u64 = u64::from_be_bytes(*b"lifetime");
 /// Distinguishes the stream of the gaps between arrivals from all others of the seed.
 const GAP_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0\0gaps");
 /// Distinguishes the streams of the arrivals from all others of the seed.
@@ -275,6 +277,11 @@ impl<'p> Load<'p> {
     /// A client's random stream of think times.
     pub(crate) fn think_draws_of_client(&self, number: usize) -> Random {
         Random::from_seed(self.client_seeds[number] ^ THINK_DRAWS)
+    }
+
+    /// A client's random stream of session lifetimes.
+    pub(crate) fn lifetime_draws_of_client(&self, number: usize) -> Random {
+        Random::from_seed(self.client_seeds[number] ^ LIFETIME_DRAWS)
     }
 
     /// A client's random streams: of its scripts, of its hosts, and of its pauses before it connects again.

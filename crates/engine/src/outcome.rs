@@ -11,6 +11,7 @@ use stats::{CommandTable, Gaps, Interval, Outages, ScriptStats, Summary, WorkerH
 use crate::abort::AbortedClient;
 use crate::driver::EventLoop;
 use crate::errors::ErrorTable;
+use crate::renewals::SessionRenewals;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +115,8 @@ pub struct Outcome {
     pub reconnects: Reconnects,
     /// Lost connections and the attempts to replace them; `None` unless the plan reconnects.
     pub outages: Option<Outages>,
+    /// Sessions that ended and were made anew; `None` unless the plan has a population.
+    pub renewals: Option<SessionRenewals>,
     /// Statistics of single commands in the measured window.
     pub commands: CommandTable,
     /// Errors of the measured transactions, and those that aborted a client. The failures add up to those of the summary.

@@ -9,7 +9,7 @@ use connect::{Address, SessionAttributes, Transport};
 use script::{CommandKind, Program, Symbols};
 use serde::{Deserialize, Serialize};
 use stats::rate::{GapLaw, LoadStage, RateCurve};
-use stats::{Limit, Protocol, ReconnectPolicy, ResultFormat, ThinkTime};
+use stats::{Limit, Population, Protocol, ReconnectPolicy, ResultFormat, TimeLaw};
 use wire::StartupParameters;
 use wire::frontend::MESSAGE_LENGTH_MAX;
 
@@ -206,7 +206,9 @@ pub struct Plan {
     /// What changes during the run.
     pub changes: LoadChanges,
     /// Time between two transactions of a client in a closed loop, also before its first one.
-    pub think_time: Option<ThinkTime>,
+    pub think_time: Option<TimeLaw>,
+    /// What clients do beside their transactions. [`Population::idle_in_transaction`] is left to the caller.
+    pub population: Population,
     /// Successful transactions with a higher response time count as late. With a rate, a transaction whose start is
     /// delayed by more than this is skipped.
     pub latency_limit: Option<Duration>,
@@ -272,6 +274,7 @@ impl Plan {
             rate_per_s: None,
             changes: LoadChanges::default(),
             think_time: None,
+            population: Population::default(),
             latency_limit: None,
             seed: 0,
             reconnect: false,
@@ -315,6 +318,7 @@ impl Plan {
         if self.think_time.is_some() && (self.is_open() || self.compatibility == Compatibility::Pgbench) {
             return refuse("a think time requires a closed loop, without a rate");
         }
+        self.check_population()?;
         let fits = |tokens: &TokenPlan| {
             let roles = tokens.roles.iter().map(Vec::len);
             roles.eq(self.scripts.iter().map(|script| script.program.commands().len()))
@@ -326,6 +330,29 @@ impl Plan {
         let workers: usize = self.part.all().map(workers).sum();
         if self.peak_rate_per_s().is_some_and(|rate| rate > Self::RATE_PER_WORKER_MAX * workers as f64) {
             return refuse("the rate must be at most 1,000,000 transactions per second for each worker (-j)");
+        }
+        Ok(())
+    }
+
+    fn check_population(&self) -> Result<(), EngineError> {
+        let refuse = |reason: &str| Err(EngineError::Plan(reason.to_owned()));
+        let population = &self.population;
+        if population.is_plain() {
+            return Ok(());
+        }
+        if self.compatibility == Compatibility::Pgbench {
+            return refuse("pgbench's compatibility has no population");
+        }
+        if population.active.is_some() && (self.is_open() || !self.changes.clients.is_empty()) {
+            return refuse(
+                "a number of active clients requires a closed loop without stages of clients, and without a rate",
+            );
+        }
+        if self.reconnect && population.renews_sessions() {
+            return refuse("a connection for each transaction has no lifetime");
+        }
+        if self.event_loop != EventLoopChoice::Epoll && population.slow_readers.is_some() {
+            return refuse("clients that read slowly require the event loop epoll");
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::load::Load;
 use crate::outcome::{Exceeded, RankFigures, Reconnects};
 use crate::part::Part;
 use crate::plan::Plan;
+use crate::renewals::SessionRenewals;
 use crate::stopping::{Stop, cancel_all};
 use crate::timeline::Timeline;
 use crate::worker::WorkerOutcome;
@@ -36,6 +37,9 @@ pub struct RankOutcome {
     pub(crate) failed_worker: Option<usize>,
     pub(crate) aborted: Vec<AbortedClient>,
     pub(crate) outages: Vec<OutageLog>,
+    /// Renewed sessions of its clients; `None` without a population.
+    #[serde(default)]
+    pub(crate) renewals: Option<SessionRenewals>,
     pub(crate) errors: ErrorTable,
     pub(crate) warmup_transactions: u64,
     pub(crate) uncancelled: usize,
@@ -60,6 +64,17 @@ pub(crate) fn worst_event_loop<'e>(mut loops: impl Iterator<Item = &'e EventLoop
     worst.or_else(|| loops.next()).cloned().unwrap_or(EventLoop::Other)
 }
 
+/// The sum of renewals; `None` without any.
+pub(crate) fn merged<'a>(all: impl Iterator<Item = &'a SessionRenewals>) -> Option<SessionRenewals> {
+    all.fold(None, |sum, more| match sum {
+        None => Some(more.clone()),
+        Some(mut sum) => {
+            sum.merge(more);
+            Some(sum)
+        }
+    })
+}
+
 impl RankOutcome {
     /// Combines the outcomes of this process's workers in the order of their numbers, on its clock. `total`: the
     /// rank's transactions, if the run is distributed.
@@ -79,6 +94,7 @@ impl RankOutcome {
         let uncancelled = cancel_running(plan, &outcomes);
         let reconnects =
             outcomes.iter().fold(Reconnects::default(), |sum, outcome| sum.and(outcome.reconnects));
+        let renewals = merged(outcomes.iter().filter_map(|outcome| outcome.renewals.as_ref()));
         let interrupted = outcomes.iter().any(|outcome| outcome.interrupted);
         let exceeded = outcomes.iter().find_map(|outcome| outcome.exceeded);
         let cut_off = outcomes.iter().map(|outcome| outcome.cut_off).sum();
@@ -120,6 +136,7 @@ impl RankOutcome {
             failed_worker,
             aborted,
             outages,
+            renewals,
             errors,
             warmup_transactions,
             uncancelled,
@@ -167,6 +184,10 @@ impl RankOutcome {
         }
         if reconnects.count > COUNT_MAX || reconnects.time.as_secs() > COUNT_MAX {
             return refuse("it has more connections than are possible");
+        }
+        let storms = plan.population.storms.len();
+        if self.renewals.as_ref().is_some_and(|renewals| !renewals.is_plausible(*clients, storms)) {
+            return refuse("it has more renewed sessions than are possible");
         }
         if !load.command_table().can_merge(commands)
             || !places.all(|place| is_command(place.script, place.command))

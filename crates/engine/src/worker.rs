@@ -17,6 +17,7 @@ use crate::errors::ErrorTable;
 use crate::load::{Load, Share};
 use crate::measurement::IntervalSink;
 use crate::outcome::{Exceeded, Reconnects};
+use crate::renewals::SessionRenewals;
 use crate::stopping::{RunningSession, Stop};
 use crate::timeline::Timeline;
 use crate::tracer::Tracer;
@@ -50,6 +51,8 @@ pub(crate) struct WorkerOutcome {
     /// The limit that these exceeded.
     pub(crate) exceeded: Option<Exceeded>,
     pub(crate) reconnects: Reconnects,
+    /// Renewed sessions; `None` without a population.
+    pub(crate) renewals: Option<SessionRenewals>,
     /// Lost connections and the attempts to replace them; `None` unless the plan reconnects.
     pub(crate) outages: Option<OutageLog>,
     pub(crate) commands: CommandTable,

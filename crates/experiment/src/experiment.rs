@@ -107,6 +107,8 @@ const LEVELS_MAX: usize = 1_000;
 const ACTION: &str = "action";
 const STANDBY: &str = "standby";
 const STAGE: &str = "stage";
+/// Keys of `[load]` that are written together.
+const POPULATION: &str = "population";
 /// The factor whose levels are defined by `cases`.
 const CASE: &str = "case";
 
@@ -180,6 +182,18 @@ impl Experiment {
 /// A text of a type with rules.
 fn parsed<T: FromStr<Err = String>>(node: &Node) -> Result<T, Complaint> {
     node.text()?.parse().map_err(|what: String| Complaint::at(node.place, what))
+}
+
+/// Gives the keys of `[population]` their names in `[load]`.
+fn population_keys(table: &mut Table) -> Result<(), Complaint> {
+    table.check_keys("[population]", &fields::names(fields::POPULATION))?;
+    for entry in &mut table.entries {
+        let name = fields::OF_LOAD.iter().find(|(short, _)| *short == entry.key);
+        if let Some((_, name)) = name {
+            entry.key = (*name).to_owned();
+        }
+    }
+    Ok(())
 }
 
 /// State of the parser.
@@ -278,6 +292,9 @@ impl Reader<'_> {
             // PgBouncer's own default.
             base.pooler.mode = Some(PoolMode::Session);
         }
+        let mut population = top.table(POPULATION)?;
+        population_keys(&mut population)?;
+        self.section(&mut base, Section::Load, population)?;
         for (section, _) in keys::KEYS {
             self.section(&mut base, section, top.table(section.name())?)?;
         }

@@ -58,6 +58,7 @@ pub(crate) const TOP: &[Field] = &[
     named_field("server", "server", "The server under test"),
     named_field("data", "data", "The data on the server"),
     named_field("load", "load", "The load on the server"),
+    named_field("population", "population", "What the clients do beside transactions"),
     named_field("queries", "queries", "A pass over the queries of the workload, instead of a load"),
     named_field(
         "search",
@@ -90,6 +91,35 @@ pub(crate) const TOP: &[Field] = &[
     named_field("action", "action", "Actions at set times of each trial of a load"),
     named_field("stage", "stages", "Stages of each trial of a load, as the key stages of [load]"),
     named_field("standby", "standbys", "Standbys of the server, as the key standby of [server]"),
+];
+
+/// The keys of `[population]` with another name in `[load]`, and that name.
+pub(crate) const OF_LOAD: [(&str, &str); 3] =
+    [("connections", "clients"), ("active", "active_clients"), ("storm", "reconnect_storm")];
+
+/// `[population]`: keys of `[load]`, some with a shorter name.
+pub(crate) const POPULATION: &[Field] = &[
+    named_field(
+        "connections",
+        "clients_of_stage",
+        "Number of clients, each with its own connection: the key clients of [load]",
+    ),
+    field(
+        "active",
+        Kind::Text,
+        "Clients that work at the same time, such as \"2%, 10s\": the key active_clients of [load]",
+    ),
+    field("idle_in_transaction", Kind::Text, "As the key of [load]"),
+    field("session_lifetime", Kind::Text, "As the key of [load]"),
+    field(
+        "storm",
+        Kind::Text,
+        "Times at which clients connect again at once: the key reconnect_storm of [load]",
+    ),
+    field("slow_readers", Kind::Text, "As the key of [load]"),
+    field("think", Kind::Text, "As the key of [load]"),
+    field("on_disconnect", Kind::Text, "As the key of [load]"),
+    field("reconnect_policy", Kind::Text, "As the key of [load]"),
 ];
 
 /// `[design]`.

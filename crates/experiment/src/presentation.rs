@@ -10,7 +10,7 @@ use crate::fields;
 /// Metrics of a trial for charts and tables. Times are in microseconds, `failed`, `late` and shares in percent. `operations`
 /// is tps times the operations of a transaction. `cycle` is clients ÷ transactions ended per second, by Little's law
 /// the mean time from the start of a client's transaction to the start of its next one, connecting included.
-pub const METRICS: [&str; 36] = [
+pub const METRICS: [&str; 39] = [
     "tps",
     "operations",
     "mean",
@@ -47,6 +47,9 @@ pub const METRICS: [&str; 36] = [
     "staleness",
     "write_outage",
     "recovery",
+    "renewed_sessions",
+    "connecting_p99",
+    "reconnect_storm",
 ];
 
 /// Metrics of a trial of steps: the sums over its steps of the mean `duration` in microseconds, WAL, and backend CPU

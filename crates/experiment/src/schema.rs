@@ -9,7 +9,7 @@ use stats::Scale;
 
 use crate::configuration::{Configuration, default_load};
 use crate::fields::{
-    CASE, CHART, DESIGN, DIFFERENCE, Field, NETWORK, QUICK, RATIO, Rule, SCRIPT, STAGE, STANDBY,
+    CASE, CHART, DESIGN, DIFFERENCE, Field, NETWORK, POPULATION, QUICK, RATIO, Rule, SCRIPT, STAGE, STANDBY,
     STANDBY_NETWORK, STEP, TIME, TOP, WEIGHT_MAX, action_fields,
 };
 use crate::keys::{KEYS, Section, Takes};
@@ -38,6 +38,7 @@ pub fn schema() -> String {
         ("step", STEP),
         ("one_action", action.as_slice()),
         ("one_stage", STAGE),
+        ("population", POPULATION),
         ("one_standby", STANDBY),
         ("network_of_standby", STANDBY_NETWORK),
         ("network", NETWORK),

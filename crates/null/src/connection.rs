@@ -17,6 +17,8 @@ pub(super) enum Turn {
     Again,
     /// Wait for an event of the socket.
     Waits,
+    /// So many statements were read, whose answers are held back.
+    Asked(usize),
     /// The connection has ended.
     Over,
 }
@@ -29,6 +31,10 @@ pub(super) struct Connection {
     session: Session,
     /// Output that the socket has not accepted yet.
     unsent: Vec<u8>,
+    /// Answers that are not due yet.
+    held: Vec<u8>,
+    /// Number of times at which they become due.
+    awaited: usize,
     closing: bool,
     /// The client has closed its direction: reading continues to the end without further events.
     pub(super) ends: bool,
@@ -41,11 +47,23 @@ pub(super) struct Shared {
     pub(super) config: SessionConfig,
     pub(super) input: Vec<u8>,
     pub(super) output: Vec<u8>,
+    /// Whether answers to statements are held back.
+    pub(super) holds: bool,
 }
 
 impl Connection {
     pub(super) fn new(number: usize, socket: Socket, session: Session) -> Self {
-        Self { number, socket, session, unsent: Vec::new(), closing: false, ends: false, has_news: false }
+        Self {
+            number,
+            socket,
+            session,
+            unsent: Vec::new(),
+            held: Vec::new(),
+            awaited: 0,
+            closing: false,
+            ends: false,
+            has_news: false,
+        }
     }
 
     /// Sends unsent output, reads once, answers.
@@ -64,8 +82,13 @@ impl Connection {
             Ok(Some(count)) => count,
         };
         let mut bytes = &shared.input[..count];
+        let mut statements = 0;
+        let mut counting = |request: &Request<'_>| {
+            statements += usize::from(matches!(request, Request::Query(_) | Request::Execute { .. }));
+            on_request(request);
+        };
         loop {
-            match self.session.next(&mut bytes, &shared.config, &mut shared.output, on_request) {
+            match self.session.next(&mut bytes, &shared.config, &mut shared.output, &mut counting) {
                 Step::Idle => break,
                 Step::Told | Step::Answered => {}
                 Step::Closed | Step::Reset => {
@@ -74,14 +97,32 @@ impl Connection {
                 }
             }
         }
+        let is_held = shared.holds && (statements > 0 || self.awaited > 0) && !self.closing;
+        if is_held {
+            self.held.append(&mut shared.output);
+        }
         let sent = self.send(&shared.output);
         shared.output.clear();
+        if is_held && statements > 0 && sent.is_ok() {
+            self.awaited += 1;
+            return Turn::Asked(statements);
+        }
         match sent {
             Ok(()) if self.closing && self.unsent.is_empty() => Turn::Over,
             Ok(()) if count == shared.input.len() || self.ends || self.closing => Turn::Again,
             Ok(()) => Turn::Waits,
             Err(_) => Turn::Over,
         }
+    }
+
+    /// Answers are due: sends what was held back, unless others are awaited. False if the client is gone.
+    pub(super) fn answer(&mut self) -> bool {
+        self.awaited = self.awaited.saturating_sub(1);
+        if self.awaited > 0 {
+            return true;
+        }
+        let held = std::mem::take(&mut self.held);
+        self.send(&held).is_ok()
     }
 
     /// Sends bytes after the unsent output; stores bytes that the socket does not accept.

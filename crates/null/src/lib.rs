@@ -9,10 +9,12 @@ mod options;
 mod process;
 mod server;
 mod service;
+mod service_time;
 pub mod session;
 mod stall;
 
 pub use options::{NullOptions, OnRequest};
 pub use process::NullProcess;
 pub use server::{ListenAddress, NullServer};
+pub use service_time::ServiceTime;
 pub use stall::Stalls;

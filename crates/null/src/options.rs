@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::service_time::ServiceTime;
 use crate::session::{Fault, Request, Rows};
 use crate::stall::Stalls;
 
@@ -22,11 +23,20 @@ pub struct NullOptions {
     pub on_request: Option<OnRequest>,
     /// Times without answers.
     pub stalls: Option<Stalls>,
+    /// The time of statements; `None`: they are answered at once.
+    pub service_time: Option<ServiceTime>,
 }
 
 impl Default for NullOptions {
     fn default() -> Self {
-        Self { rows: Rows::default(), read_max: READ_MAX, faults: Vec::new(), on_request: None, stalls: None }
+        Self {
+            rows: Rows::default(),
+            read_max: READ_MAX,
+            faults: Vec::new(),
+            on_request: None,
+            stalls: None,
+            service_time: None,
+        }
     }
 }
 

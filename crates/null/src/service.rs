@@ -8,16 +8,18 @@ use std::time::Duration;
 
 use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
-use sockets::{Listener, Socket};
+use sockets::{Alarm, Clock, Listener, Socket};
 
 use super::connection::{Connection, Shared, Turn};
 use crate::options::NullOptions;
+use crate::service_time::ServiceQueue;
 use crate::session::{Fault, Session, SessionConfig};
 use crate::stall::{StallPhase, StallSchedule};
 
 /// Wakes the thread in order to stop it.
 pub(super) const WAKER: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
+const ALARM: Token = Token(usize::MAX - 2);
 const EVENTS_PER_WAIT: usize = 1024;
 /// Pause before accepting again if the system has no free descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
@@ -55,6 +57,8 @@ pub(super) struct Service {
     /// Tokens of connections that may have more to read.
     turns: VecDeque<usize>,
     stalls: Option<StallSchedule>,
+    /// Statements that are served, and what wakes the thread when one is done.
+    queue: Option<(ServiceQueue, Alarm)>,
 }
 
 impl Service {
@@ -69,7 +73,12 @@ impl Service {
             config: SessionConfig::new(options.rows, None),
             input: vec![0; options.read_max.max(1)],
             output: Vec::new(),
+            holds: options.service_time.is_some(),
         };
+        let queue = options.service_time.map(|plan| {
+            let alarm = Alarm::new(poll.registry(), ALARM)?;
+            Ok::<_, io::Error>((ServiceQueue::new(plan, Clock::start()), alarm))
+        });
         Ok(Self {
             poll,
             listener,
@@ -82,6 +91,7 @@ impl Service {
             error,
             turns: VecDeque::new(),
             stalls: options.stalls.map(StallSchedule::new),
+            queue: queue.transpose()?,
             options,
         })
     }
@@ -92,7 +102,8 @@ impl Service {
         loop {
             let phase = self.stalls.as_ref().map(StallSchedule::phase);
             let silent = matches!(phase, Some(StallPhase::Silent(_)));
-            match self.poll.poll(&mut events, self.wait_limit(phase)) {
+            let limit = self.wait_limit(phase);
+            match self.poll.poll(&mut events, limit) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                     return self
                         .error
@@ -103,6 +114,7 @@ impl Service {
             for event in &events {
                 match event.token() {
                     WAKER => return,
+                    ALARM => {}
                     LISTENER => self.clients_wait = true,
                     Token(token) => self.on_event(token, event),
                 }
@@ -116,18 +128,40 @@ impl Service {
             for _ in 0..self.turns.len() {
                 self.serve_next();
             }
+            self.answer_due();
         }
     }
 
     /// Maximum wait for events.
-    fn wait_limit(&self, phase: Option<StallPhase>) -> Option<Duration> {
-        match phase {
+    fn wait_limit(&mut self, phase: Option<StallPhase>) -> Option<Duration> {
+        let due = self.queue.as_mut().and_then(|(queue, alarm)| {
+            let (at, now) = queue.next()?;
+            Some(alarm.set(at, now).unwrap_or_else(|_| at.since(now)))
+        });
+        let limit = match phase {
             Some(StallPhase::Silent(left)) => Some(left),
             _ if !self.turns.is_empty() => Some(Duration::ZERO),
             _ if self.clients_wait => Some(ACCEPT_PAUSE),
             // The start of a silence is detected after each wait.
             Some(StallPhase::Answers(left)) => Some(left),
             None => None,
+        };
+        match phase {
+            Some(StallPhase::Silent(_)) => limit,
+            _ => limit.into_iter().chain(due).min(),
+        }
+    }
+
+    /// Sends the answers that are due.
+    fn answer_due(&mut self) {
+        while let Some((token, number)) = self.queue.as_mut().and_then(|(queue, _)| queue.pop_due()) {
+            let Some(connection) = self.connections[token].as_mut().filter(|it| it.number == number) else {
+                continue;
+            };
+            if !connection.answer() {
+                self.connections[token] = None;
+                self.holes.push(token);
+            }
         }
     }
 
@@ -192,6 +226,12 @@ impl Service {
         match turn {
             Turn::Again => turns.push_back(token),
             Turn::Waits => connection.has_news = false,
+            Turn::Asked(statements) => {
+                turns.push_back(token);
+                if let Some((queue, _)) = &mut self.queue {
+                    queue.arrive(statements, (token, number));
+                }
+            }
             Turn::Over => {
                 connections[token] = None;
                 self.holes.push(token);

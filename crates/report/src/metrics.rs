@@ -2,8 +2,8 @@
 //! formats, experiments and comparisons take their figures from here. To add a metric is to add a row.
 
 use results::{
-    BlockSources, Counts, Lag, Latency, PerTransaction, PoolerFigures, Record, StandbyFigures, StoredRun,
-    Summary, TrafficPerTransaction, Verification,
+    BlockSources, Counts, Lag, Latency, PerTransaction, Plan, PoolerFigures, Record, StandbyFigures,
+    StoredRun, Summary, TrafficPerTransaction, Verification,
 };
 
 use crate::figures::{
@@ -47,6 +47,9 @@ pub(crate) enum Metric {
     LostConnections,
     WriteOutage,
     Recovery,
+    RenewedSessions,
+    ConnectingP99,
+    ReconnectStorm,
     ClientCpu,
     RoundTrips,
     SentBytes,
@@ -143,7 +146,7 @@ impl<'a> From<&'a Record> for Measured<'a> {
     fn from(record: &'a Record) -> Measured<'a> {
         Measured {
             summary: Some(&record.summary),
-            clients: Some(record.plan.clients),
+            clients: Some(record.plan.working_clients()),
             has_rate: record.plan.rate_tps.is_some(),
             costs: record.observation.as_ref().map(|observation| &observation.per_transaction),
             verification: record.verification.as_ref(),
@@ -156,7 +159,7 @@ impl<'a> From<&'a StoredRun> for Measured<'a> {
     fn from(run: &'a StoredRun) -> Measured<'a> {
         Measured {
             summary: run.summary.as_ref(),
-            clients: run.plan.as_ref().map(|plan| plan.clients),
+            clients: run.plan.as_ref().map(Plan::working_clients),
             has_rate: run.plan.as_ref().is_some_and(|plan| plan.rate_tps.is_some()),
             costs: Some(&run.costs),
             verification: None,
@@ -258,7 +261,7 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [MetricRow; 73] = {
+pub(crate) const METRICS: [MetricRow; 76] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps, Transactions};
     [
@@ -331,6 +334,11 @@ pub(crate) const METRICS: [MetricRow; 73] = {
         .key("write_outage"),
         row(Metric::Recovery, "recovery_s", "time to recover", Seconds, "time from the last write before that outage until two seconds with 90 % of the former rate", Run(|run| run.summary?.outages.as_ref()?.recovery_s()))
         .key("recovery"),
+        row(Metric::RenewedSessions, "renewed_sessions", "renewed sessions", Count, "sessions that ended in the measured time, by their lifetime or in a storm, and were made anew", Run(|run| Some(run.summary?.population.as_ref()?.renewed_sessions as f64))),
+        row(Metric::ConnectingP99, "connecting_p99_us", "connecting p99", Microseconds, "99th percentile of the time from the end of such a session until its client was connected again", Run(|run| Some(run.summary?.population.as_ref()?.connecting_us?.p99)))
+        .key("connecting_p99"),
+        row(Metric::ReconnectStorm, "reconnect_storm_s", "reconnect storm", Seconds, "time from the begin of the longest storm until its last client was connected again", Run(|run| run.summary?.population.as_ref()?.longest_storm_s()))
+        .key("reconnect_storm"),
         row(Metric::ClientCpu, "client_cpu_us_per_transaction", "client CPU per transaction", Microseconds, "CPU time of pgmeter's workers ÷ (succeeded + failed)", Run(|run| run.summary?.client_cpu_us_per_transaction))
         .short("client CPU/tx")
         .key("client_cpu"),

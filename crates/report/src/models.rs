@@ -47,7 +47,7 @@ pub(crate) fn measurement(
     let is_always_busy = plan.think.is_none() && !plan.is_changing();
     let is_closed = plan.rate_tps.is_none() && is_always_busy && summary.tps > 0.0;
     is_closed.then(|| ClosedLoop {
-        clients: f64::from(plan.clients),
+        clients: f64::from(plan.working_clients()),
         tps: summary.tps,
         response_s: summary.response_of_all_us().map(|us| us.mean / MICROS_PER_SECOND),
         demand_s: cpu_us

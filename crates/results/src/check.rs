@@ -10,9 +10,9 @@ use stats::rate::{LoadStage, RateCurve};
 use crate::{
     ActionOutcome, ActionResult, CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures,
     Generator, Interval, IntervalScript, Latency, Lateness, LimitedBy, LoadPauses, OtherEndings,
-    OutageWindow, Outages, Plan, PoolerFigures, ProcessorShares, Rank, RankClock, Record, Rule, RuleResult,
-    ScriptSummary, StageSummary, Stall, Stalls, SteadyState, Summary, TimesOfAll, TrafficPerTransaction,
-    TransactionError, TransactionErrors, Verification,
+    OutageWindow, Outages, Plan, PoolerFigures, PopulationSummary, ProcessorShares, Rank, RankClock, Record,
+    Rule, RuleResult, ScriptSummary, StageSummary, Stall, Stalls, SteadyState, Summary, TimesOfAll,
+    TrafficPerTransaction, TransactionError, TransactionErrors, Verification,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -74,6 +74,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         pauses,
         watch_stop,
         pooler,
+        population,
         outages,
         actions: _,
         rules,
@@ -109,6 +110,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     check_confidence(confidence, *tps, *response_us, *service_us)?;
     steady_state.as_ref().map_or(Ok(()), check_steady_state)?;
     outages.as_ref().map_or(Ok(()), check_outages)?;
+    population.as_ref().map_or(Ok(()), PopulationSummary::check)?;
     goals.iter().try_for_each(check_goal)?;
     rules.iter().try_for_each(check_rule)?;
     stages.iter().try_for_each(check_stage)?;

@@ -47,6 +47,7 @@ mod stalls;
 mod endings;
 
 mod outages;
+mod population;
 
 mod generator;
 mod workers;
@@ -152,6 +153,7 @@ pub use outages::{
 };
 pub use plan::{Connection, Contention, PerMinute, Plan, Script, Target};
 pub use pooler::{Pooler, PoolerFigures, PoolerSample, SessionFeature};
+pub use population::{IdleInTransaction, PopulationSummary, StormSummary};
 pub use process_stat::ProcessStat;
 pub use rank::{Rank, RankClock, RankMeasured};
 pub use record::{PgmeterBuild, Record, SCHEMA_VERSION, Tables};

@@ -86,6 +86,7 @@ impl Summary {
             pauses: None,
             watch_stop: None,
             pooler: None,
+            population: None,
             outages: None,
             actions: Vec::new(),
             rules: Vec::new(),

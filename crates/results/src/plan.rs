@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use stats::goals::Goal;
 use stats::rate::{GapLaw, LoadStage, RateCurve, StageLoad};
-use stats::{Limit, OnDisconnect, Protocol, ReconnectPolicy, ResultFormat, ThinkTime};
+use stats::{Limit, OnDisconnect, Population, Protocol, ReconnectPolicy, ResultFormat, TimeLaw};
 
 use crate::{Action, KeptText, LoadWatch, SafeText};
 
@@ -72,7 +72,10 @@ pub struct Plan {
     pub stages: Vec<LoadStage>,
     /// Time between two transactions of a client; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub think: Option<ThinkTime>,
+    pub think: Option<TimeLaw>,
+    /// What clients did beside their transactions; absent if nothing.
+    #[serde(default, skip_serializing_if = "Population::is_plain")]
+    pub population: Population,
     /// Response times above this are counted as late.
     pub latency_limit_us: Option<f64>,
     /// Maximum number of tries after serialization failures and deadlocks; `null` means no limit.
@@ -124,6 +127,11 @@ impl Plan {
     /// Whether the stages set the number of clients.
     pub fn has_client_stages(&self) -> bool {
         self.stages.iter().any(|stage| matches!(stage.load, Some(StageLoad::Clients { .. })))
+    }
+
+    /// Clients that work at the same time in a closed loop, as far as the plan says it.
+    pub fn working_clients(&self) -> u32 {
+        self.population.active.map_or(self.clients, |active| active.clients.of(self.clients))
     }
 
     /// Whether the load is not the same over the measured time.

@@ -69,6 +69,7 @@ mod tests {
             arrivals: stats::rate::GapLaw::Poisson,
             stages: Vec::new(),
             think: None,
+            population: stats::Population::default(),
             goals: Vec::new(),
             stop_on_miss: false,
             latency_limit_us,

@@ -12,8 +12,8 @@ use crate::generator::Load;
 use crate::times::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
 use crate::{
     ActionResult, Confidence, Connecting, Generator, Host, Interval, Introspection, Lag, Latency, LoadPauses,
-    LoadStop, OtherEndings, Outages, Plan, Pooler, Rank, SafeText, ServiceLevel, StageSummary, Stalls,
-    SteadyState, TimesOfAll, TransactionErrors, endings, rank,
+    LoadStop, OtherEndings, Outages, Plan, Pooler, PopulationSummary, Rank, SafeText, ServiceLevel,
+    StageSummary, Stalls, SteadyState, TimesOfAll, TransactionErrors, endings, rank,
 };
 
 /// The statistics of a run.
@@ -86,6 +86,9 @@ pub struct Summary {
     /// The pooler that pgmeter started between the clients and the server; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooler: Option<Pooler>,
+    /// What clients did beside transactions; absent unless the plan has a population.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub population: Option<PopulationSummary>,
     /// Lost connections and outages; absent unless clients connect again, or if no connection was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outages: Option<Outages>,
@@ -210,7 +213,7 @@ impl Summary {
         host: &Host,
     ) -> Option<Generator> {
         let load = Load {
-            clients: plan.clients,
+            clients: plan.working_clients(),
             rate_tps: plan.rate_tps,
             duration_s: self.whole_s(),
             counts: self.counts,

@@ -122,7 +122,7 @@ fn writes(record: &Record) -> bool {
 /// More clients than rows for which the transactions of a script compete.
 fn contended_rows(record: &Record) -> Option<Warning> {
     let plan = &record.plan;
-    let clients = plan.clients;
+    let clients = plan.working_clients();
     let of_script = |script: &Script| {
         let contention = script.contention.clone().filter(|_| script.weight > 0)?;
         Some((contention.rows(&plan.variables)?, contention, SafeText::from(script.name.as_str())))

@@ -2,7 +2,7 @@
 //! makes the plan of the engine. `runner` has checked the specification, and `prepared` runs the load.
 
 use connect::{LockWaitLimit, Session, Target};
-use engine::{Compatibility, Part, Plan, Reconnecting, ScriptPlan, TargetPlan};
+use engine::{Compatibility, EventLoopChoice, Part, Plan, Reconnecting, ScriptPlan, TargetPlan};
 use results::{UtcTime, Warning};
 use server::{Facts, ServerError};
 use stats::{OnDisconnect, Protocol, QueueWatch, Scale, Until};
@@ -196,10 +196,10 @@ impl Runner {
                 check_prepared_statements(session, &self.target, self.surface, control)?;
             }
             Watch::new(&self.spec, self.surface).map(|watch| watch.check(session)).transpose()?;
-            self.prepare_tables(session, events);
             if !is_drop_in {
-                self.warn_of_reserved(session, events);
+                self.check_connections(session, events)?;
             }
+            self.prepare_tables(session, events);
             let facts = self.circumstances.asks_settings.then(|| server::facts(session));
             let tables = match tables {
                 Some(tables) => results::Tables { scale: Some(scale), ..plan_record::tables(&tables) },
@@ -286,6 +286,12 @@ impl Runner {
             spec, scripts, target, targets: named, seed, session_settings, circumstances, pooler, ..
         } = self;
         let changes = load_changes(&spec, &scripts);
+        // A ring is read as data arrives.
+        let reads_slowly = spec.population.slow_readers.is_some();
+        let event_loop = match spec.event_loop {
+            EventLoopChoice::Auto if reads_slowly => EventLoopChoice::Epoll,
+            choice => choice,
+        };
         let mut reconnect_targets = Vec::new();
         let mut place = |name: &str, target: &Target, places: Places| {
             let (hosts, reconnect) = places.into_hosts(target);
@@ -329,6 +335,7 @@ impl Runner {
             rate_per_s: spec.rate_tps,
             changes,
             think_time: spec.think,
+            population: spec.population,
             latency_limit: spec.latency_limit,
             seed,
             reconnect: spec.reconnect,
@@ -338,7 +345,7 @@ impl Runner {
             continue_on_error: spec.continue_on_error,
             exit_on_abort: spec.exit_on_abort,
             compatibility: circumstances.compatibility,
-            event_loop: spec.event_loop,
+            event_loop,
             ..plan
         }
     }

@@ -26,6 +26,7 @@ use crate::event::Event;
 use crate::execution::actions::Actions;
 use crate::execution::checks::{Checked, Checks, Rules};
 use crate::execution::ending::{after_run, checks_failed, explain, overload, status, uncancelled};
+use crate::execution::idle_transactions::IdleSessions;
 use crate::execution::load_watch::{Watch, Watching};
 use crate::execution::observing::{self, Observing};
 use crate::execution::pauses::PauseDetector;
@@ -116,6 +117,7 @@ impl Prepared {
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Finished, RunError> {
         let verifying = self.begin_verification(control)?;
+        let idle = self.hold_transactions()?;
         let processors = ProcessorTimes::now();
         let recent_waits = self.observing.recent_waits();
         let mut intervals = Intervals::default();
@@ -163,6 +165,7 @@ impl Prepared {
             run.map_err(|error| explain(error, self.load.plan.clients, self.circumstances.compatibility)),
         );
         actions.close();
+        let idle = idle.and_then(IdleSessions::finish);
         let watched = watching.map_or((None, None), Watching::finish);
         let readings = watch.map(PoolerWatch::finish);
         let (outcome, ranks) = match run {
@@ -184,6 +187,7 @@ impl Prepared {
         let (checks, rules) = (self.checks.take(), self.rules.take());
         let pooler = self.pooler.clone().zip(readings);
         let mut record = self.record((&outcome, ranks), intervals, disturbances, (actions, watched), pooler);
+        record.summary.population = plan_record::population(&record.plan, &outcome, idle);
         let verified = verifying.map_or(Ok(()), |verifying| {
             verification::verify_record(&mut record, &verifying, control, events)
         });
@@ -205,6 +209,17 @@ impl Prepared {
         let (verifying, tokens) = planned.begin(&self.started_at.to_string(), control)?;
         self.load.plan.tokens = Some(tokens);
         Ok(Some(verifying))
+    }
+
+    /// Starts the sessions that hold a transaction open, if the plan has some.
+    fn hold_transactions(&self) -> Result<Option<IdleSessions>, RunError> {
+        let results::Plan { population, clients, seed, .. } = &self.plan_record;
+        IdleSessions::start(
+            population.idle_in_transaction,
+            population.idle_transactions(*clients),
+            &self.actions.target,
+            *seed,
+        )
     }
 
     fn record(

@@ -13,9 +13,9 @@ const FINE_BELOW: Duration = Duration::from_millis(3);
 const EARLY: Duration = Duration::from_millis(2);
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::Alarm;
+pub use linux::Alarm;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use portable::Alarm;
+pub use portable::Alarm;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -31,14 +31,17 @@ mod linux {
     use super::{Duration, EARLY, FINE_BELOW, Registry, Timestamp, Token, io};
 
     /// A timer that wakes the poll.
-    pub(crate) struct Alarm {
+    pub struct Alarm {
         timer: OwnedFd,
         armed_for: Option<Timestamp>,
     }
 
     impl Alarm {
         /// An unset alarm, registered with the poll.
-        pub(crate) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
+        ///
+        /// # Errors
+        /// The system refuses a timer.
+        pub fn new(registry: &Registry, token: Token) -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
             registry.register(&mut SourceFd(&timer.as_raw_fd()), token, Interest::READABLE)?;
@@ -46,7 +49,10 @@ mod linux {
         }
 
         /// Sets the wake-up to `deadline`, or slightly before it if it is distant. Returns the timeout for the poll.
-        pub(crate) fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
+        ///
+        /// # Errors
+        /// The system refuses the time.
+        pub fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
             let wait = deadline.since(now);
             if wait.is_zero() {
                 return Ok(Duration::ZERO);
@@ -72,16 +78,16 @@ mod portable {
     use super::{Duration, Registry, Timestamp, Token, io};
 
     /// Uses only the poll's timeout.
-    pub(crate) struct Alarm;
+    pub struct Alarm;
 
     impl Alarm {
         /// Requires no preparation.
-        pub(crate) fn new(_registry: &Registry, _token: Token) -> io::Result<Self> {
+        pub fn new(_registry: &Registry, _token: Token) -> io::Result<Self> {
             Ok(Self)
         }
 
         /// The timeout for the poll.
-        pub(crate) fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
+        pub fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
             Ok(deadline.since(now))
         }
     }

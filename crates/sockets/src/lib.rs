@@ -10,6 +10,7 @@ mod timers;
 mod unix_listener;
 mod wakeups;
 
+pub use alarm::Alarm;
 pub use clock::{Clock, read_cost, run_queue_time, thread_cpu_time};
 pub use endpoint::Endpoint;
 pub use socket::{Listener, Socket};

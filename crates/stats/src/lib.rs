@@ -65,7 +65,11 @@ mod confidence;
 
 mod steadiness;
 
-mod think_time;
+mod time_law;
+
+mod stored_as_text;
+
+mod population;
 
 mod until;
 
@@ -101,6 +105,10 @@ pub use load::{Limit, PartitionMethod, PoolMode, Protocol, ResultFormat};
 pub use omission::{TimesOfAll, times_of_all, with_stalls};
 pub use outages::{AttemptOutcome, Attempts, ClientOutage, LossCause, Outage, OutageLog, Outages};
 pub use permutation::permutation_p;
+pub use population::{
+    ActiveClients, ActivityWalk, ClientCount, IdleTransactions, Population, ReconnectStorm, SessionLifetime,
+    SlowReaders, Spell,
+};
 pub use queue_watch::QueueWatch;
 pub use rate_ratio::{RateEstimate, RateRatio};
 pub use reconnecting::{OnDisconnect, ReconnectPolicy};
@@ -117,7 +125,7 @@ pub use script_stats::ScriptStats;
 pub use splitmix::SplitMix64;
 pub use steadiness::Steadiness;
 pub use summary::Summary;
-pub use think_time::ThinkTime;
+pub use time_law::TimeLaw;
 pub use timestamp::Timestamp;
 pub use until::Until;
 pub use v2::DecodeError;

@@ -38,6 +38,7 @@ mod observing;
 mod option_rules;
 mod outages;
 mod pooled;
+mod populations;
 mod processes;
 mod queries;
 mod quickstart;

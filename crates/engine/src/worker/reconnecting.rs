@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use connect::SessionAttributes;
 use sockets::Timers;
-use stats::{AttemptOutcome, OutageLog, Sample, Timestamp};
+use stats::{AttemptOutcome, LossCause, OutageLog, Sample, Timestamp};
 use wire::{SqlState, StartupError};
 
 use super::sessions::Sessions;
@@ -248,6 +248,16 @@ fn wanted(session: SessionAttributes, round: u32) -> SessionAttributes {
         SessionAttributes::PreferStandby if round % 2 == 1 => SessionAttributes::Standby,
         SessionAttributes::PreferStandby => SessionAttributes::Any,
         session => session,
+    }
+}
+
+/// Why a session could not be made anew.
+pub(super) fn loss_cause(reason: &ConnectReason) -> LossCause {
+    match reason {
+        ConnectReason::Startup(StartupError::Server(error)) => LossCause::SqlState(error.sqlstate.bytes()),
+        ConnectReason::Closed => LossCause::Closed,
+        ConnectReason::TimedOut(_) => LossCause::NoResponse,
+        _ => LossCause::Network,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The main loop of one worker over events, timers and free clients, from the first transaction to the outcome. It
 //! owns the other parts, carries out their decisions, and records the results. Modules: `connections` those that are
-//! made during the run, `pausing` pauses of the load, `ending` the end of clients and of the run.
+//! made during the run, `population` what clients do beside transactions, `pausing` pauses of the load, `ending` the end of clients and of the run.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,10 +29,12 @@ use crate::timeline::Timeline;
 use crate::tracer::Tracer;
 
 use pausing::Pausing;
+use population::PopulationCourse;
 
 mod connections;
 mod ending;
 mod pausing;
+pub(super) mod population;
 mod resting;
 
 /// Limits for one round of transactions of clients that never wait, in time and number, so that other clients are not
@@ -43,6 +45,13 @@ const ROUND_TRANSACTIONS: usize = 512;
 
 /// Number of arrivals that a client skips before other clients and the stop flag are checked.
 const SKIPS: usize = 256;
+
+/// What a call of the driver has received.
+enum Received {
+    Nothing,
+    /// So many bytes, or the end of the connection.
+    Bytes(usize),
+}
 
 /// A worker's run.
 pub(super) struct Run<'r, 'p, D> {
@@ -66,6 +75,8 @@ pub(super) struct Run<'r, 'p, D> {
     finished: Timestamp,
     aborted: Vec<AbortedClient>,
     reconnects: Reconnects,
+    /// What clients do beside transactions; `None`: nothing.
+    population: Option<Box<PopulationCourse>>,
     /// Clients that have lost connections; `None`: they are aborted.
     reconnecting: Option<Box<ReconnectingClients<'p>>>,
     /// Time of the next check for replies that are overdue.
@@ -101,6 +112,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             finished: timeline.start,
             aborted: Vec::new(),
             reconnects: Reconnects::default(),
+            population: PopulationCourse::new(&mut sessions, timeline),
             reconnecting: ReconnectingClients::new(load, sessions.slots.len(), timeline.start),
             response_check: timeline.start,
             latest: Timestamp::ZERO,
@@ -126,7 +138,17 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let over = end.filter(|end| self.sessions.driver.now() >= *end);
         let measured_until = over.map(|end| end.max(self.finished));
         let finished = self.account(interrupted);
-        let Self { number, mut sessions, measurement, health, aborted, reconnects, reconnecting, .. } = self;
+        let Self {
+            number,
+            mut sessions,
+            measurement,
+            health,
+            aborted,
+            reconnects,
+            population,
+            reconnecting,
+            ..
+        } = self;
         let (commands, errors) = sessions.context.end(finished);
         Ok(WorkerOutcome {
             finished: measured_until.unwrap_or(finished),
@@ -137,6 +159,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             exceeded,
             health: health.finish(number, sessions.slots.len(), over.is_some(), &mut sessions.driver),
             reconnects,
+            renewals: population.map(|population| population.renewals),
             outages: reconnecting.map(|reconnecting| reconnecting.log),
             commands,
             errors,
@@ -173,12 +196,15 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                 self.end_early(timeline, now);
             }
             self.check_pause(now);
+            if self.population.is_some() {
+                self.attend_population(now);
+            }
             let happened = self.handle_events(now);
             self.fire_timers(now, happened);
             if !self.yielded.is_empty() {
                 self.resume_yielded();
             }
-            if self.plan.reconnect {
+            if self.plan.reconnect || self.population.is_some() {
                 self.start_connects(now.max(self.latest));
             }
             if self.reconnecting.is_some() {
@@ -201,7 +227,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             deadline = deadline.min(earlier);
         }
         let attempt = self.reconnecting.as_ref().and_then(|reconnecting| reconnecting.next_at());
-        for earlier in attempt.into_iter().chain(self.plan.response_timeout.map(|_| self.response_check)) {
+        let of_population = self.population.as_ref().and_then(|population| population.next_at());
+        let attempt = attempt.into_iter().chain(of_population);
+        for earlier in attempt.chain(self.plan.response_timeout.map(|_| self.response_check)) {
             deadline = deadline.min(earlier);
         }
         if !self.ready.is_empty() || !self.yielded.is_empty() || self.sessions.connecting.has_room() {
@@ -245,6 +273,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             let is_connecting = self.sessions.slots[slot].connecting_since.is_some();
             match event {
                 Event::Readable(_) if is_connecting => self.receive_startup(slot, link, connection, now),
+                Event::Readable(_) if self.is_slow_reader(slot) => self.read_slowly(slot, link, now),
                 Event::Readable(_) => self.receive(slot, link, now),
                 Event::Connected(_) if is_connecting => {
                     if let Err(failure) = self.sessions.send_startup(connection, now) {
@@ -269,25 +298,38 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// Processes all received bytes of a client.
     #[inline(always)]
     fn receive(&mut self, slot: usize, link: usize, mut now: Timestamp) {
-        let connection = self.sessions.load.connection(slot, link);
         while self.sessions.slots[slot].active {
             now = now.max(self.latest);
-            let Sessions { driver, slots, context, .. } = &mut self.sessions;
-            let ClientSlot { client, warmup, .. } = &mut slots[slot];
-            let step = match driver.receive(connection) {
-                Receive::Empty => return,
-                Receive::Bytes(bytes) => client.receive(link, bytes, &mut context.turn(now, *warmup)),
-                Receive::Closed(cause) => {
-                    let turn = &mut context.turn(now, *warmup);
-                    Some(client.lose_connection(link, cause.as_ref(), self.commits.sent(slot), turn))
-                }
-            };
-            if let Some(step) = step
-                && self.act(slot, step, now)
-            {
-                self.release(slot, now);
+            if let Received::Nothing = self.receive_once(slot, link, now) {
+                return;
             }
         }
+    }
+
+    /// Processes the bytes of one call of the driver.
+    #[inline(always)]
+    fn receive_once(&mut self, slot: usize, link: usize, now: Timestamp) -> Received {
+        let connection = self.sessions.load.connection(slot, link);
+        let Sessions { driver, slots, context, .. } = &mut self.sessions;
+        let ClientSlot { client, warmup, .. } = &mut slots[slot];
+        let (step, received) = match driver.receive(connection) {
+            Receive::Empty => return Received::Nothing,
+            Receive::Bytes(bytes) => {
+                let step = client.receive(link, bytes, &mut context.turn(now, *warmup));
+                (step, Received::Bytes(bytes.len()))
+            }
+            Receive::Closed(cause) => {
+                let turn = &mut context.turn(now, *warmup);
+                let step = client.lose_connection(link, cause.as_ref(), self.commits.sent(slot), turn);
+                (Some(step), Received::Bytes(0))
+            }
+        };
+        if let Some(step) = step
+            && self.act(slot, step, now)
+        {
+            self.release(slot, now);
+        }
+        received
     }
 
     /// Wakes the clients whose timers are due. A scheduled transaction gets its own start time: once anything was
@@ -387,6 +429,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         !self.pacing.is_scheduled()
             && !self.pacing.has_client_stages()
             && self.plan.think_time.is_none()
+            && self.population.is_none()
             && now >= self.stopping.timeline.measure
             && !self.plan.reconnect
             && self.sessions.context.is_unobserved()
@@ -426,6 +469,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     fn release(&mut self, slot: usize, now: Timestamp) {
         if self.pausing.is_paused() && self.must_wait(slot, now) {
             self.hold(slot);
+            return;
+        }
+        if self.population.is_some() && self.is_kept_from_work(slot, now) {
             return;
         }
         if self.pacing.has_client_stages() && self.rest(slot, now) {

@@ -45,6 +45,8 @@ pub(super) struct ConnectQueue {
     refused: VecDeque<usize>,
     /// Time of the next attempt for these.
     pub(super) retry_at: Option<Timestamp>,
+    /// Whether only [`CONNECTING_MAX`] may be in progress.
+    pub(super) is_limited: bool,
 }
 
 /// A failed connection.
@@ -70,7 +72,7 @@ impl ConnectQueue {
 
     /// Whether another connection may be started.
     pub(super) fn has_room(&self) -> bool {
-        self.begun.len() < CONNECTING_MAX && !self.waiting.is_empty()
+        (self.begun.len() < CONNECTING_MAX || !self.is_limited) && !self.waiting.is_empty()
     }
 
     fn is_empty(&self) -> bool {
@@ -125,7 +127,13 @@ impl<'p, D: Driver> Sessions<'p, D> {
             .iter()
             .map(|number| ClientSlot::new(Client::new(number, load), load.think_draws_of_client(number)))
             .collect();
-        Self { load, driver, slots, context: ClientContext::new(load), connecting: ConnectQueue::default() }
+        Self {
+            load,
+            driver,
+            slots,
+            context: ClientContext::new(load),
+            connecting: ConnectQueue { is_limited: true, ..ConnectQueue::default() },
+        }
     }
 
     /// Connects all clients, or returns the first failure. Does nothing if clients connect for each transaction.

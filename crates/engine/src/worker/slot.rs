@@ -6,6 +6,7 @@ use stats::Timestamp;
 
 use crate::arrivals::Arrival;
 use crate::client::Client;
+use crate::worker::run::population::Member;
 
 /// A client and the worker's state for it.
 pub(super) struct ClientSlot {
@@ -29,6 +30,8 @@ pub(super) struct ClientSlot {
     /// It has thought and starts its next transaction.
     pub(super) has_thought: bool,
     pub(super) think_draws: Random,
+    /// What it does beside transactions; `None` without a population.
+    pub(super) member: Option<Box<Member>>,
     /// Number of transactions that count towards a limit per client.
     pub(super) transactions: u64,
     /// Number of transactions passed to the tracer.
@@ -52,6 +55,7 @@ impl ClientSlot {
             is_resting: false,
             has_thought: false,
             think_draws,
+            member: None,
             transactions: 0,
             shown: 0,
             warmup: false,

@@ -102,3 +102,22 @@ fn wrong_stages_are_refused_with_the_place_and_the_correct_form() {
     let twice = wrong("[load]\nstages = \"1min@5\"\nduration = \"5s\"\n");
     assert!(twice.contains("cannot be combined with"), "{twice}");
 }
+
+#[test]
+fn a_population_is_written_in_a_table_of_its_own_or_in_the_load() {
+    let table = "[population]\nconnections = 5000\nactive = \"2%\"\nidle_in_transaction = \"3, 30s\"\nsession_lifetime = \"5min\"\n\
+                 storm = \"10s; 20s, 50%\"\nslow_readers = \"1%, 64kB/s\"\nthink = \"exp(1s)\"\n";
+    let found = load(table);
+    assert_eq!(found.clients, 5000);
+    let population = found.population.clone();
+    assert_eq!(population.active.map(|it| it.to_string()).as_deref(), Some("2%, 10s"));
+    assert_eq!((population.idle_transactions(5000), population.storms.len()), (3, 2));
+    assert!(population.slow_readers.is_some() && found.think.is_some());
+    let keys = "[load]\nclients = 5000\nactive_clients = \"2%\"\nidle_in_transaction = \"3, 30s\"\nsession_lifetime = \"5min\"\n\
+                reconnect_storm = \"10s; 20s, 50%\"\nslow_readers = \"1%, 64kB/s\"\nthink = \"exp(1s)\"\n";
+    assert_eq!(load(keys).population, population);
+    let wrong = read("[population]\nactive = \"none of them\"\n").expect_err("no clients");
+    assert!(wrong.starts_with("x.toml:3:10: expected a share or a number of clients"), "{wrong}");
+    let wrong = read("[population]\nactiv = \"2%\"\n").expect_err("unknown");
+    assert!(wrong.contains("\"active\"") && wrong.contains("[population]"), "{wrong}");
+}

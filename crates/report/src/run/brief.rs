@@ -8,8 +8,8 @@ use results::{
 use stats::INTERVALS_MIN;
 
 use super::{
-    actions, answer, errors, goals, impact, latencies, load, outages, pooler, ranks, rules, seconds, server,
-    stages, verification, warnings,
+    actions, answer, errors, goals, impact, latencies, load, outages, pooler, population, ranks, rules,
+    seconds, server, stages, verification, warnings,
 };
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
@@ -108,6 +108,9 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("start delay", load::start_delay(record)),
         ("retried", retried(plan, summary)),
         ("connecting", connecting(summary)),
+        ("sessions", population::sessions(record)),
+        ("storms", population::storms(record)),
+        ("idle", population::idle(record)),
         ("client CPU", client_cpu(plan, summary)),
         ("exchange", exchange(record)),
         ("pooler", pooler::brief(record)),
@@ -125,7 +128,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("think time", plan.think.map(|think| think.to_string())),
         ("targets", targets(plan)),
     ];
-    Fact::known(facts).collect()
+    Fact::known(facts).chain(Fact::known(population::asked(plan))).collect()
 }
 
 /// `1,234 tps ± 1.2 % of 1,500 scheduled`

@@ -3,7 +3,7 @@
 
 use results::{Copied, Counts, Generator, Limit, LoadWatch, PerMinute, Plan, Record, Stalls, Summary};
 
-use super::stages;
+use super::{population, stages};
 use crate::document::Fact;
 use crate::figures::{
     TIE, as_asked, asked_latency, asked_seconds, bytes, count, counted, latency, percent, rate,
@@ -61,6 +61,7 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
         ("errors", plan.continue_on_error.then(|| "fail a transaction, and the client goes on".to_owned())),
     ];
     facts.extend(Fact::known(optional));
+    facts.extend(Fact::known(population::asked(plan)));
     facts.push(Fact::new("seed", plan.seed.to_string()));
     let (user, database) =
         (escaped_line(connection.user.as_str()), escaped_line(connection.database.as_str()));
@@ -194,6 +195,9 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
         ("copied", copied(&record.summary)),
         ("late or skipped", late_or_skipped(record)),
         ("stalls", stalls(record)),
+        ("sessions", population::sessions(record)),
+        ("reconnect storms", population::storms(record)),
+        ("idle in transaction", population::idle(record)),
     ];
     facts.extend(Fact::known(more));
     facts.extend(start_delay(record).map(|delay| Fact::new("start delay", delay)));
@@ -287,6 +291,7 @@ pub(crate) fn repeat_command(record: &Record) -> String {
     if let Some(think) = plan.think {
         option("--think", think.to_string());
     }
+    population::flags(plan).for_each(|(flag, text)| option(flag, text));
     if let Some(stages) = stages::as_written(plan) {
         option("--stages", stages);
     }

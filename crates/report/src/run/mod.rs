@@ -18,6 +18,7 @@ mod load;
 mod load_curve;
 mod outages;
 mod pooler;
+mod population;
 mod ranks;
 mod relations;
 mod rows;
@@ -38,6 +39,7 @@ pub(crate) use actions::{Effect as ActionEffect, detail as action_detail, outcom
 pub use document::{document, summary};
 pub(crate) use labels::labels;
 pub(crate) use outages::phases as outage_phases;
+pub(crate) use population::storm_phases;
 pub(crate) use rows::{rows, wait_item};
 pub(crate) use server::{ceilings, event_name, waits_table};
 pub(crate) use settings::{Setting, of_servers};

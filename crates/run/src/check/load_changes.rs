@@ -1,7 +1,10 @@
 //! Checks of loads that change: curves of rates, gaps between arrivals,
 //! stages, and mixes of stages.
 
-use engine::{Limit, LoadChanges, MixChange};
+use std::time::Duration;
+
+use engine::{EventLoopChoice, Limit, LoadChanges, MixChange};
+use stats::ClientCount;
 use stats::rate::{LoadStage, RateCurve};
 
 use super::{RunToCheck, goals};
@@ -95,12 +98,52 @@ fn others(run: &RunToCheck<'_>) -> Option<String> {
             name("stages")
         ));
     }
+    if let Some(problem) = population(run) {
+        return Some(problem);
+    }
     (until.is_some() && run.spec.is_changing()).then(|| {
         format!(
             "{} is not possible with a load that changes: a mean over different loads has no precision",
             name("until")
         )
     })
+}
+
+/// Parts of a population that do not fit the run.
+fn population(run: &RunToCheck<'_>) -> Option<String> {
+    let RunSpec { population, clients, limit, event_loop, .. } = run.spec;
+    let name = |option| run.surface.name(option);
+    let count = |count: ClientCount| Some(count.of(*clients)).filter(|number| number > clients);
+    let active = population.active.and_then(|active| count(active.clients)).map(|n| (n, "active_clients"));
+    let slow = population.slow_readers.and_then(|slow| count(slow.clients)).map(|n| (n, "slow_readers"));
+    if let Some((number, option)) = active.or(slow) {
+        return Some(format!(
+            "{} is {number}, and {} is {clients}: raise the latter",
+            name(option),
+            name("clients")
+        ));
+    }
+    if population.active.is_some() && run.spec.has_client_stages() {
+        return Some(format!(
+            "{} cannot be combined with {} that have clients: both say how many clients work",
+            name("active_clients"),
+            name("stages")
+        ));
+    }
+    if population.slow_readers.is_some() && *event_loop == EventLoopChoice::IoUring {
+        return Some(format!(
+            "{} requires the event loop epoll, because io_uring reads data when it arrives: leave out the choice of io_uring",
+            name("slow_readers")
+        ));
+    }
+    let end = if let Limit::Duration(time) = limit { *time } else { Duration::MAX };
+    let late = population.storms.iter().find(|storm| storm.at >= end)?;
+    Some(format!(
+        "{}: the storm at {} s is after the end of the measurement, which lasts {} s",
+        name("reconnect_storm"),
+        late.at.as_secs_f64(),
+        end.as_secs_f64()
+    ))
 }
 
 /// Weights of scripts that are there, and not only zeros.

@@ -52,7 +52,7 @@ pub struct Setting {
 }
 
 /// All rules.
-pub const RULES: [Rule; 11] = [
+pub const RULES: [Rule; 14] = [
     words(any("duration"), Excludes, &[any("transactions")], "both end the trial"),
     words(any("stages"), Excludes, &[any("duration")], "the stages have the duration"),
     words(any("stages"), Excludes, &[any("transactions")], "the stages have a duration"),
@@ -60,6 +60,24 @@ pub const RULES: [Rule; 11] = [
     words(any("reconnect_policy"), Requires, &[any("on_disconnect")], "otherwise clients are aborted"),
     values(any("until"), Requires, &[any("duration")], "only a measurement with a duration can end early"),
     values(any("think"), Excludes, &[any("rate")], "a rate says when transactions start"),
+    values(
+        any("active_clients"),
+        Excludes,
+        &[any("rate")],
+        "with a rate, the next free client takes an arrival",
+    ),
+    values(
+        any("session_lifetime"),
+        Excludes,
+        &[any("reconnect")],
+        "the latter ends a session after each transaction",
+    ),
+    values(
+        any("reconnect_storm"),
+        Excludes,
+        &[any("reconnect")],
+        "the latter ends a session after each transaction",
+    ),
     values(any("stop_on_miss"), Requires, &[any("goal")], "without a goal, there is nothing to miss"),
     values(
         with("result_format", &["binary"]),
@@ -91,8 +109,9 @@ pub enum Situation {
 }
 
 /// The options that a situation excludes: options, the situation, and the reason.
-pub const IMPOSSIBLE: [(&[&str], Situation, &str); 6] = [
+pub const IMPOSSIBLE: [(&[&str], Situation, &str); 7] = [
     (&["stages"], Situation::InTurns, "each turn is too short for stages"),
+    (&SESSIONS, Situation::InTurns, "each turn is too short for what happens to sessions"),
     (&["action"], Situation::InTurns, "each turn is too short for actions"),
     (&["verify"], Situation::InTurns, "the verification would need the server after each turn"),
     (&WATCH, Situation::InTurns, "a pause would delay the turn of one side and not of the other"),
@@ -100,6 +119,7 @@ pub const IMPOSSIBLE: [(&[&str], Situation, &str); 6] = [
     (&WATCH, Situation::OnSeveralMachines, "a pause would not reach the other machines in time"),
 ];
 
+const SESSIONS: [&str; 3] = ["session_lifetime", "reconnect_storm", "idle_in_transaction"];
 const WATCH: [&str; 4] = ["max_lag", "max_waiting_locks", "pause_when", "stop_when"];
 
 type Settings = &'static [Setting];

@@ -60,24 +60,44 @@ pub fn free_connections(session: &mut Session) -> Option<u64> {
 }
 
 impl Runner {
-    /// A warning if a superuser's load takes connections that the server reserves, so that it refuses all others.
-    pub(crate) fn warn_of_reserved(&self, session: &mut Session, events: &mut dyn FnMut(Event<'_>)) {
-        if session.parameter("is_superuser") != Some("on") {
-            return;
-        }
-        let Some(ServerPlaces { most, reserved, used }) = ServerPlaces::of(session) else { return };
+    /// Compares the connections of the load with those of the server. A superuser's load can take those that the server
+    /// reserves, so that it refuses all others: that is a warning.
+    ///
+    /// # Errors
+    /// The load needs more than the server has.
+    pub(crate) fn check_connections(
+        &self,
+        session: &mut Session,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), RunError> {
+        // A pooler, or several servers, have more connections than one server.
+        let is_alone = self.pooler.is_none() && self.target.hosts.len() == 1 && !session.is_pooled();
+        let places = if is_alone { ServerPlaces::of(session) } else { None };
+        let Some(ServerPlaces { most, reserved, used }) = places else { return Ok(()) };
+        let is_superuser = session.parameter("is_superuser") == Some("on");
         let clients = u64::from(self.spec.clients);
         let is_observed = self.spec.observe != ObserveLevel::Off;
-        let needed = clients + u64::from(is_observed);
-        if needed + used + reserved <= most {
-            return;
-        }
+        let of_idle = u64::from(self.spec.population.idle_transactions(self.spec.clients));
+        let needed = clients + of_idle + u64::from(is_observed);
+        let idle = if of_idle == 0 { String::new() } else { format!(", {of_idle} idle sessions") };
         let observer = if is_observed { " and the observer" } else { "" };
+        // The observer can do without.
+        if clients + of_idle > most {
+            return Err(RunError::Usage(format!(
+                "{clients} clients{idle}{observer} need {needed} connections, and max_connections is {most}: use fewer clients \
+                 ({}), raise max_connections, or connect through a pooler",
+                self.surface.name("clients")
+            )));
+        }
+        if !is_superuser || needed + used + reserved <= most {
+            return Ok(());
+        }
         events(Event::Warning(&format!(
-            "{clients} clients{observer} need {needed} connections: max_connections is {most}, {used} of them are in use and \
+            "{clients} clients{idle}{observer} need {needed} connections: max_connections is {most}, {used} of them are in use and \
              {reserved} reserved, so this superuser takes reserved ones, and the server refuses all other users meanwhile; use \
              fewer clients or another role"
         )));
+        Ok(())
     }
 
     /// Makes sure that each client of a foreign pooler gets a connection to the server, if need be that of the observer.

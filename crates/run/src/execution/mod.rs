@@ -5,6 +5,7 @@ pub(crate) mod actions;
 pub(crate) mod checks;
 pub(crate) mod connection_places;
 pub(crate) mod ending;
+pub(crate) mod idle_transactions;
 pub(crate) mod load_watch;
 pub(crate) mod observing;
 pub(crate) mod pauses;

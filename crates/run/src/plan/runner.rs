@@ -154,7 +154,8 @@ impl Runner {
         let clients = self.spec.clients as usize;
         let of_this_rank = clients.div_ceil(machines(&self.spec, control)? as usize);
         let targets = self.targets_in_use();
-        provide_descriptors((of_this_rank * targets) as u64).map_err(|too_few| {
+        let idle = u64::from(self.spec.population.idle_transactions(self.spec.clients));
+        provide_descriptors((of_this_rank * targets) as u64 + idle).map_err(|too_few| {
             let with_targets = if targets < 2 { String::new() } else { format!(" with {targets} targets") };
             let clients = self.surface.setting("clients", &[&clients.to_string()]);
             too_few.for_what(&format!("{clients}{with_targets}"))

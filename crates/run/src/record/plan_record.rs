@@ -70,6 +70,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         arrivals: spec.arrivals,
         stages: spec.stages.clone(),
         think: spec.think,
+        population: spec.population.clone(),
         latency_limit_us: spec.latency_limit.map(|limit| limit.as_secs_f64() * MICROS_PER_SECOND),
         max_tries: spec.max_tries.map(NonZeroU32::get),
         reconnect: spec.reconnect,
@@ -130,6 +131,7 @@ impl From<&results::Plan> for RunSpec {
             arrivals: plan.arrivals,
             stages: plan.stages.clone(),
             think: plan.think,
+            population: plan.population.clone(),
             latency_limit: plan
                 .latency_limit_us
                 .and_then(|limit| Duration::try_from_secs_f64(limit / MICROS_PER_SECOND).ok()),
@@ -200,6 +202,32 @@ pub(crate) fn tables(tables: &workload::Tables) -> results::Tables {
 /// Times of connecting for each transaction.
 pub(crate) fn connecting(reconnects: &engine::Reconnects) -> results::Connecting {
     results::Connecting { connects: reconnects.count, total_s: reconnects.time.as_secs_f64() }
+}
+
+/// What the population did; `None` without one.
+pub(crate) fn population(
+    plan: &results::Plan,
+    outcome: &engine::Outcome,
+    idle: Option<results::IdleInTransaction>,
+) -> Option<results::PopulationSummary> {
+    if plan.population.is_plain() {
+        return None;
+    }
+    let storm = |(storm, course): (&stats::ReconnectStorm, &engine::StormCourse)| results::StormSummary {
+        at_s: storm.at.as_secs_f64(),
+        clients: course.clients,
+        connected: course.connected,
+        lasted_s: course.lasted.as_secs_f64(),
+    };
+    let renewals = outcome.renewals.as_ref();
+    let storms = renewals.map(|renewals| plan.population.storms.iter().zip(&renewals.storms).map(storm));
+    Some(results::PopulationSummary {
+        renewed_sessions: renewals.map_or(0, |renewals| renewals.connecting.count()),
+        failed_renewals: renewals.map_or(0, |renewals| renewals.failed),
+        connecting_us: renewals.and_then(|renewals| results::Latency::of(&renewals.connecting)),
+        storms: storms.into_iter().flatten().collect(),
+        idle_in_transaction: idle,
+    })
 }
 
 /// The address of the clients; for several addresses all hosts, as in a connection string, and the first port.

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use stats::goals::Goal;
 use stats::load::seconds;
 use stats::rate::{GapLaw, LoadStage, RateCurve, StageLoad};
-use stats::{OnDisconnect, ReconnectPolicy, Scale, ThinkTime};
+use stats::{OnDisconnect, Population, ReconnectPolicy, Scale, TimeLaw};
 use workload::WorkloadName;
 
 use crate::error::RunError;
@@ -86,7 +86,9 @@ pub struct RunSpec {
     /// Stages with loads and figures of their own; they fill the measured time. Empty: one stage.
     pub stages: Vec<LoadStage>,
     /// Time between two transactions of a client in a closed loop.
-    pub think: Option<ThinkTime>,
+    pub think: Option<TimeLaw>,
+    /// What clients do beside their transactions.
+    pub population: Population,
     /// Successful transactions that take longer are late; with a rate, a transaction is skipped if its start is
     /// delayed by more than this.
     #[serde(with = "seconds::optional", rename = "latency_limit_s")]
@@ -163,6 +165,7 @@ impl Default for RunSpec {
             arrivals: GapLaw::Poisson,
             stages: Vec::new(),
             think: None,
+            population: Population::default(),
             latency_limit: None,
             max_tries: Some(NonZeroU32::MIN),
             reconnect: false,

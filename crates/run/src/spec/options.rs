@@ -3,6 +3,7 @@
 //! and storage are elsewhere.
 //! Long because: one row for each option, so that a new one has one place.
 
+mod population;
 mod rates;
 mod repeated;
 mod value;
@@ -432,6 +433,11 @@ pub const OPTIONS: &[RunOption] = &[
             },
         )
     },
+    population::ACTIVE_CLIENTS,
+    population::IDLE_IN_TRANSACTION,
+    population::SESSION_LIFETIME,
+    population::RECONNECT_STORM,
+    population::SLOW_READERS,
     RunOption {
         in_file: Some("Transactions that take longer count as late; with a rate, a transaction is skipped if its start is delayed by more than this"),
         is_key: true,

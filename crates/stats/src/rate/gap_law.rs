@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::curve::Seconds;
+use crate::stored_as_text::stored_as_text;
+
 use super::notation::{arguments, number, seconds};
 
 /// The distribution of the gaps between arrivals: `poisson`, `fixed`, `gamma(SHAPE)` or `onoff(ON, OFF)`.
@@ -95,19 +97,7 @@ impl fmt::Display for GapLaw {
     }
 }
 
-impl From<GapLaw> for String {
-    fn from(law: GapLaw) -> String {
-        law.to_string()
-    }
-}
-
-impl TryFrom<String> for GapLaw {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
+stored_as_text!(GapLaw);
 
 impl FromStr for GapLaw {
     type Err = String;

@@ -9,7 +9,7 @@ mod notation;
 mod stage;
 
 pub(crate) use curve::Seconds;
-pub(crate) use notation::{arguments, seconds};
+pub(crate) use notation::{arguments, number, seconds};
 
 pub use arrival_times::{ArrivalTimes, Intensity};
 pub use curve::{RateCurve, RatePoint, TPS_MAX};

@@ -164,7 +164,7 @@ pub(crate) fn arguments<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
 }
 
 /// A finite number.
-pub(super) fn number(text: &str) -> Option<f64> {
+pub(crate) fn number(text: &str) -> Option<f64> {
     text.trim().parse::<f64>().ok().filter(|number| number.is_finite())
 }
 

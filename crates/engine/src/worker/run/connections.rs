@@ -9,7 +9,7 @@ use super::Run;
 use crate::abort::{AbortCause, AbortedClient};
 use crate::client::Loss;
 use crate::driver::Driver;
-use crate::worker::reconnecting::{RESPONSE_CHECK, attempt_outcome};
+use crate::worker::reconnecting::{RESPONSE_CHECK, attempt_outcome, loss_cause};
 use crate::worker::sessions::ConnectFailure;
 use crate::worker::slot::{ClientSlot, ScheduledTransaction};
 
@@ -29,8 +29,12 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// Starts as many connections as the limit allows; none after the end of starts.
     pub(super) fn start_connects(&mut self, now: Timestamp) {
         if self.stopping.timeline.is_over(now) {
+            self.stop_renewing(now);
             while let Some(connection) = self.sessions.connecting.waiting.pop_front() {
                 let (slot, _) = self.sessions.load.slot_and_link(connection);
+                if !self.sessions.slots[slot].active {
+                    continue;
+                }
                 self.sessions.slots[slot].connecting_since = None;
                 self.reassign(slot, now);
                 self.end_client(slot, now);
@@ -46,6 +50,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         match self.sessions.receive_startup(connection) {
             Ok(false) => return,
             Ok(true) if self.sessions.slots[slot].out.is_some() => self.connected_again(slot, link, now),
+            Ok(true) if self.is_renewing(slot) => self.renewed(slot, now),
             Ok(true) => self.begin_connected(slot, now),
             Err(failure) => self.connect_failed(failure, now),
         }
@@ -92,6 +97,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let ConnectFailure { slot, link, client, address, reason } = failure;
         if self.sessions.slots[slot].out.is_some() {
             self.attempt_failed(slot, link, attempt_outcome(&reason), now);
+            return;
+        }
+        if self.is_renewing(slot) && self.renewal_failed(slot, loss_cause(&reason), now) {
             return;
         }
         let cause = AbortCause::Connecting { address, reason: reason.to_string().into() };
@@ -163,6 +171,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             return;
         }
         self.sessions.slots[slot].connecting_since = None;
+        self.has_new_session(slot, now);
         if self.stopping.timeline.is_over(now) {
             self.end_client(slot, now);
         } else {

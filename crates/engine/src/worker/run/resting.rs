@@ -1,7 +1,7 @@
 //! Clients that wait before their next transaction: those without work in a stage, and those that think. Their time is
 //! outside of each latency.
 
-use stats::{ThinkTime, Timestamp};
+use stats::{TimeLaw, Timestamp};
 
 use super::Run;
 use crate::driver::Driver;
@@ -17,7 +17,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     }
 
     /// Lets a free client think before its next transaction; false if it has thought, or has no further transaction.
-    pub(super) fn think(&mut self, slot: usize, think_time: ThinkTime, now: Timestamp) -> bool {
+    pub(super) fn think(&mut self, slot: usize, think_time: TimeLaw, now: Timestamp) -> bool {
         let is_over = self.stopping.timeline.is_over(now);
         let own = &mut self.sessions.slots[slot];
         if is_over || self.pacing.has_reached_limit(own) || std::mem::take(&mut own.has_thought) {

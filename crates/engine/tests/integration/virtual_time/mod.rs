@@ -23,6 +23,7 @@ mod onlooker;
 mod open_loop;
 mod pausing;
 mod pipelines;
+mod populations;
 mod protocols;
 mod ranks;
 mod reconnect;

@@ -1,12 +1,12 @@
 //! What happened during a run, for the gutter above its charts: actions, checkpoints, vacuums, lock queues, stalls and
 //! outages. An event that covers more than half of the run is a sentence.
 
-use results::{ActionResult, Event, EventKind, Outages, Stall};
+use results::{ActionResult, Event, EventKind, Outages, PopulationSummary, Stall};
 
 use crate::chart::{Band, Colour};
 use crate::figures::{latency, measured_seconds};
 use crate::prose::{cut, escaped_line, titled};
-use crate::run::{action_detail, action_outcome, outage_phases};
+use crate::run::{action_detail, action_outcome, outage_phases, storm_phases};
 
 /// Characters of an event's detail.
 const DETAIL_LEN_MAX: usize = 120;
@@ -18,6 +18,7 @@ pub(super) struct Events<'a> {
     pub(super) stalls: &'a [Stall],
     pub(super) actions: &'a [ActionResult],
     pub(super) outages: Option<&'a Outages>,
+    pub(super) population: Option<&'a PopulationSummary>,
 }
 
 impl Events<'_> {
@@ -67,8 +68,10 @@ impl Events<'_> {
             Some(band(Colour::Action, "action", detail, result.begin_s?, result.end_s))
         });
         let phases = self.outages.map(outage_phases).unwrap_or_default();
+        let storms = self.population.map(storm_phases).unwrap_or_default();
         let phases = phases
             .into_iter()
+            .chain(storms)
             .map(|(kind, detail, start, end)| band(Colour::Stall, kind, detail, start, end));
         // Events go on being observed for a moment after the last transaction.
         actions.chain(events).chain(stalls).chain(phases).filter(|band| band.start < end_s).collect()
@@ -93,7 +96,8 @@ mod tests {
         };
         let observed =
             [event(10.0, Some(20.0)), event(-3.0, Some(31.0)), event(25.0, None), event(61.0, None)];
-        let events = Events { observed: &observed, stalls: &[], actions: &[], outages: None };
+        let events =
+            Events { observed: &observed, stalls: &[], actions: &[], outages: None, population: None };
         let starts: Vec<f64> = events.bands(60.0).iter().map(|band| band.start).collect();
         assert_eq!(starts, [10.0]);
         let told: Vec<String> =

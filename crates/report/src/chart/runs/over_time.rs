@@ -81,6 +81,7 @@ impl RunCharts {
                     stalls: record.summary.stalls.as_ref().map_or(&[], |stalls| &stalls.longest),
                     actions: &record.summary.actions,
                     outages: record.summary.outages.as_ref(),
+                    population: record.summary.population.as_ref(),
                 },
                 latency_limit_us: record.plan.latency_limit_us,
                 scheduled: scheduled(&record.plan),

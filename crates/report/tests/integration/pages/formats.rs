@@ -418,7 +418,10 @@ const NOT_BY_THEMSELVES: [&str; 20] = [
 ];
 
 /// Metrics that other kinds of runs have; their own tests show them.
-const OF_OTHER_RUNS: [&str; 21] = [
+const OF_OTHER_RUNS: [&str; 24] = [
+    "renewed_sessions",
+    "connecting_p99_us",
+    "reconnect_storm_s",
     "duration_us",
     "operations_per_s",
     "stalls",

@@ -461,6 +461,7 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         goal_stop: None,
         pauses: None,
         watch_stop: None,
+        population: None,
         outages: None,
         traffic_per_transaction: None,
         actions: Vec::new(),

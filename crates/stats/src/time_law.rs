@@ -1,5 +1,5 @@
-//! The time that a client of a closed loop waits before its next transaction, as a user who reads a page: its law and its
-//! notation. Pure; the engine supplies random numbers.
+//! A time with a distribution, and its notation: the time that a client thinks before a transaction, and that of a
+//! statement on the null server. Pure; the caller supplies random numbers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rate::{Seconds, arguments, seconds};
+use crate::stored_as_text::stored_as_text;
 
-/// The time between two transactions of a client: `200ms`, `exp(200ms)` or `uniform(100ms, 300ms)`.
+/// A time: `200ms`, `exp(200ms)` or `uniform(100ms, 300ms)`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-pub enum ThinkTime {
+pub enum TimeLaw {
     /// The same each time.
     Fixed(Duration),
     /// Exponential with this mean, as of users who do not depend on each other.
@@ -24,10 +25,9 @@ pub enum ThinkTime {
 
 /// A day; longer times are mistakes.
 const SECONDS_MAX: f64 = 86_400.0;
-const EXPECTED: &str =
-    "a think time is a time such as 200ms, exp(200ms) or uniform(100ms, 300ms), and at most 24h";
+const EXPECTED: &str = "expected a time such as 200ms, exp(200ms) or uniform(100ms, 300ms), at most 24h";
 
-impl ThinkTime {
+impl TimeLaw {
     /// A time, from a uniform number in [0, 1).
     pub fn draw(self, uniform: f64) -> Duration {
         match self {
@@ -47,7 +47,7 @@ impl ThinkTime {
     }
 }
 
-impl fmt::Display for ThinkTime {
+impl fmt::Display for TimeLaw {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |time: &Duration| Seconds(time.as_secs_f64());
         match self {
@@ -58,21 +58,9 @@ impl fmt::Display for ThinkTime {
     }
 }
 
-impl From<ThinkTime> for String {
-    fn from(time: ThinkTime) -> String {
-        time.to_string()
-    }
-}
+stored_as_text!(TimeLaw);
 
-impl TryFrom<String> for ThinkTime {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl FromStr for ThinkTime {
+impl FromStr for TimeLaw {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -106,7 +94,7 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> String {
-        text.parse::<ThinkTime>().map_or_else(|why| why, |time| time.to_string())
+        text.parse::<TimeLaw>().map_or_else(|why| why, |time| time.to_string())
     }
 
     #[test]
@@ -126,7 +114,7 @@ mod tests {
     #[test]
     fn times_follow_their_law() {
         let drawn = |text: &str| {
-            let time: ThinkTime = text.parse().expect("a think time");
+            let time: TimeLaw = text.parse().expect("a think time");
             let mut random = crate::SplitMix64::new(5);
             let times: Vec<f64> = (0..20_000).map(|_| time.draw(random.share()).as_secs_f64()).collect();
             let mean = times.iter().sum::<f64>() / times.len() as f64;
