@@ -5,7 +5,7 @@
 //! transfers the rows of COPY, `recovery` handles errors.
 
 use connect::{CancelKey, SessionAttributes};
-use script::{Random, SentAs, Sql, Variables};
+use script::{Random, SentAs, Slot, Sql, Value, Variables};
 use stats::{CommandTable, Ending, Failure, Sample, Timestamp, Traffic};
 use wire::{ServerError, TransactionStatus};
 
@@ -268,6 +268,14 @@ impl Client {
     /// The server's last error, which explains why it closed the connection.
     pub(crate) fn take_error(&mut self, link: usize) -> Option<Box<ServerError>> {
         self.links[link].take_error()
+    }
+
+    /// Sets the time of the next transaction, in nanoseconds since measuring began. It is that of its schedule, so neither
+    /// a retry nor a slow server changes it.
+    #[inline]
+    pub(crate) fn set_elapsed(&mut self, slot: Slot, scheduled: Timestamp, measure: Timestamp) {
+        let elapsed_ns = scheduled.as_nanos().wrapping_sub(measure.as_nanos()).cast_signed();
+        self.variables.set(slot, Value::Int(elapsed_ns));
     }
 
     /// Starts a transaction of `script` that was scheduled for `scheduled`.

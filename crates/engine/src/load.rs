@@ -45,9 +45,12 @@ pub(crate) struct Load<'p> {
     pub(crate) workers: Vec<Share>,
     /// The targets of each client's connections, one for each that a script uses.
     pub(crate) links: Vec<usize>,
+    /// The variable with the time of a transaction, if a script uses it.
+    pub(crate) elapsed: Option<Slot>,
     /// For each script, the index of its connection.
     pub(crate) script_links: Vec<usize>,
-    /// For each script, whether it has no SQL: a client runs it at once, and it only changes variables.
+    /// For each script, whether it has no SQL: a client runs it at once, and it only changes variables. No script, if one
+    /// uses the time.
     pub(crate) only_computes: Vec<bool>,
     /// For each script, whether it has statements that write.
     pub(crate) writes: Vec<bool>,
@@ -124,7 +127,9 @@ impl<'p> Load<'p> {
             CommandKind::Sleep(sleep) => sleep.is_none(),
             _ => false,
         };
-        let computes = |script: &ScriptPlan| script.program.commands().iter().all(is_prompt);
+        let elapsed = symbols.elapsed();
+        let computes =
+            |script: &ScriptPlan| elapsed.is_none() && script.program.commands().iter().all(is_prompt);
         let only_computes = plan.scripts.iter().map(computes).collect();
         let writes: Vec<_> =
             plan.scripts.iter().map(|script| script.weight > 0 && writes(&script.program)).collect();
@@ -135,6 +140,7 @@ impl<'p> Load<'p> {
             default_seed,
             workers,
             links,
+            elapsed,
             script_links,
             only_computes,
             any_writes: writes.contains(&true),

@@ -26,6 +26,13 @@ pub enum Dialect {
     /// INSERT INTO items (pad) VALUES (:pad);
     /// ```
     ///
+    /// The functions `random_hot(low, high, share, of, moves)` and `random_latest(low, high, parameter)` draw keys whose
+    /// popularity changes: a hot part of all keys that moves with time, and keys near the highest one:
+    ///
+    /// ```text
+    /// \set aid random_hot(1, 100000 * :scale, 0.95, 0.1, 30)
+    /// ```
+    ///
     /// `\gset_null [prefix]` and `\aset_null [prefix]` are `\gset` and `\aset` that store NULL as NULL.
     ///
     /// `\copy_rows number (value, …)` and `\copy_file name` after a `COPY … FROM STDIN` are its rows: generated, or the bytes

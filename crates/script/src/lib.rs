@@ -27,6 +27,7 @@ mod string;
 
 mod expression;
 mod hash;
+mod hot_keys;
 mod permute;
 mod random;
 

@@ -250,7 +250,8 @@ impl Reading<'_, '_> {
 
     /// The expression from byte `from` to the end.
     fn expression(&self, from: usize, symbols: &mut Symbols) -> Result<Expression, Fault> {
-        expression::parse(self.meta.text, from, self.meta.newline, symbols).map_err(|mut fault| {
+        let MetaText { text, newline, .. } = *self.meta;
+        expression::parse(text, from, newline, self.dialect, symbols).map_err(|mut fault| {
             if self.dialect == Dialect::Extended {
                 fault.kind = match fault.kind {
                     ParseErrorKind::UnknownFunction(name) if name.eq_ignore_ascii_case(ARRAY) => {

@@ -77,21 +77,45 @@ impl Random {
     }
 
     /// In `low..=high`, the k-th value with a probability proportional to k^−`parameter` (between 1.001 and 1000).
-    /// Draws nothing for a single value. (Devroye 1986, "Non-Uniform Random Variate Generation", p. 550.)
+    /// Draws nothing for a single value.
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as pgbench, x ≤ count")]
     pub fn zipfian(&mut self, low: i64, high: i64, parameter: f64) -> i64 {
         let count = high.wrapping_sub(low).wrapping_add(1);
         if count <= 1 {
             return low;
         }
+        low.wrapping_sub(1).wrapping_add(self.zipfian_rank(count as f64, parameter) as i64)
+    }
+
+    /// In `low..=high`, which must not be empty, the k-th value below the highest one with a probability proportional to
+    /// (k + 1)^−`parameter`. Unlike pgbench's distributions, it takes any bounds.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "of more than 2^53 values, some of the least likely are never drawn"
+    )]
+    pub fn latest(&mut self, low: i64, high: i64, parameter: f64) -> i64 {
+        debug_assert!(low <= high, "empty range {low}..={high}");
+        let farthest = high.wrapping_sub(low).cast_unsigned();
+        if farthest == 0 {
+            return high;
+        }
+        let distance = (self.zipfian_rank(farthest as f64 + 1.0, parameter) - 1.0) as u64;
+        high.wrapping_sub_unsigned(distance.min(farthest))
+    }
+
+    /// A whole number from 1 to `count`, x with a probability proportional to x^−`parameter`. (Devroye 1986, "Non-Uniform
+    /// Random Variate Generation", p. 550.)
+    fn zipfian_rank(&mut self, count: f64, parameter: f64) -> f64 {
         let base = 2.0_f64.powf(parameter - 1.0);
         loop {
             let first = self.next_f64();
             let second = self.next_f64();
             let x = first.powf(-1.0 / (parameter - 1.0)).floor();
             let t = (1.0 + 1.0 / x).powf(parameter - 1.0);
-            if second * x * (t - 1.0) / (base - 1.0) <= t / base && x <= count as f64 {
-                return low.wrapping_sub(1).wrapping_add(x as i64);
+            if second * x * (t - 1.0) / (base - 1.0) <= t / base && x <= count {
+                return x;
             }
         }
     }

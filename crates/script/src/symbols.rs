@@ -4,6 +4,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+/// The variable that functions of time read. No script can assign it, because its name is invalid.
+pub(crate) const ELAPSED: &str = "time since measuring began";
+
 /// Index of a variable in every client's [`Variables`](crate::Variables).
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u32);
@@ -44,6 +47,12 @@ impl Symbols {
     /// The slot of `name`, if a script or definition uses it.
     pub fn lookup(&self, name: impl AsRef<[u8]>) -> Option<Slot> {
         self.slots.get(name.as_ref()).copied()
+    }
+
+    /// The variable with the time of a transaction, in nanoseconds since measuring began and negative before, if a script
+    /// reads it (`random_hot`). The caller sets it at the start of each transaction.
+    pub fn elapsed(&self) -> Option<Slot> {
+        self.lookup(ELAPSED)
     }
 
     /// The name of a slot of this table, for messages.

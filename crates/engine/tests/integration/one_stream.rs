@@ -16,13 +16,15 @@ use stats::rate::{GapLaw, RateCurve};
 use testkit::null::{NullOptions, NullServer, Stalls};
 use wire::StartupParameters;
 
-const SCRIPTS: [(&str, u32); 3] = [
+const SCRIPTS: [(&str, u32); 4] = [
     (
         "\\set x debug(random(1, 1000000000))\n\\set y debug(random_gaussian(1, 1000000, 3))\nSELECT :x, :y;\n",
         3,
     ),
     ("\\set x debug(random_zipfian(1, 1000000, 1.5) + random(0, 1000000000))\nSELECT :x;\n", 1),
     ("SELECT 1;\n\\set x debug(random(0, 1000000000))\nSELECT :x;\n", 2),
+    // The hot keys move several times within a run.
+    ("\\set x debug(random_hot(1, 1000000000, 0.9, 0.001, 0.02))\nSELECT :x;\n", 2),
 ];
 
 /// Which script ran when it was scheduled, and what it drew.

@@ -73,6 +73,8 @@ pub const TARGET: Target = Target {
         b"random(",
         b"random_exponential(",
         b"random_gaussian(",
+        b"random_hot(",
+        b"random_latest(",
         b"random_zipfian(",
         b"sqrt(",
         b"array(",
@@ -110,6 +112,9 @@ const VARIABLES: [(&str, Option<Value>); 6] = [
     ("u", None),
 ];
 
+/// The time of the transaction, for functions that use it.
+const ELAPSED_NS: i64 = -1_234_567_890;
+
 fn attempt(input: &[u8]) -> Result<u64, String> {
     let mut outcome = Digest::new();
     let script = [b"\\set v ", input].concat();
@@ -137,6 +142,9 @@ fn evaluate(program: &Program, symbols: &mut Symbols) -> (Digest, Digest) {
     let slots = VARIABLES.map(|(name, value)| (symbols.intern(name), value));
     let text = symbols.intern("s");
     let mut variables = Variables::new(symbols);
+    if let Some(elapsed) = symbols.elapsed() {
+        variables.set(elapsed, Value::Int(ELAPSED_NS));
+    }
     for (slot, value) in slots {
         if let Some(value) = value {
             variables.set(slot, value);
@@ -175,7 +183,7 @@ fn evaluate(program: &Program, symbols: &mut Symbols) -> (Digest, Digest) {
 }
 
 /// Functions with their number of arguments.
-const FUNCTIONS: [(&[u8], usize); 22] = [
+const FUNCTIONS: [(&[u8], usize); 24] = [
     (b"abs", 1),
     (b"debug", 1),
     (b"double", 1),
@@ -196,6 +204,8 @@ const FUNCTIONS: [(&[u8], usize); 22] = [
     (b"random", 2),
     (b"random_exponential", 3),
     (b"random_gaussian", 3),
+    (b"random_hot", 5),
+    (b"random_latest", 3),
     (b"random_zipfian", 3),
     (b"sqrt", 1),
 ];

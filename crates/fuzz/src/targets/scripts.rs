@@ -3,7 +3,7 @@
 
 use script::{
     CommandKind, CopyRows, CopySource, Dialect, EvaluationError, PARAMETERS_MAX, Program, Random, Scope,
-    Symbols, Variables,
+    Symbols, Value, Variables,
 };
 
 use super::digest::{Digest, sentence};
@@ -64,6 +64,8 @@ pub const TARGET: Target = Target {
         b"\\copy_rows 2 (:copy_row, :a, 'b')",
         b"\\copy_file ",
         b"random(1, 10)",
+        b"random_hot(1, 9, 0.5, 0.2, 1)",
+        b"random_latest(1, 9, 1.5)",
         b"array(3, 1)",
         b"random_string(1, 2, 'a')",
         b"random_element('a,b')",
@@ -148,6 +150,9 @@ fn walk(program: &Program, symbols: &mut Symbols, outcome: &mut Digest) -> Resul
     let defined = symbols.intern("a");
     let mut variables = Variables::new(symbols);
     variables.set_text(defined, "12");
+    if let Some(elapsed) = symbols.elapsed() {
+        variables.set(elapsed, Value::Int(7_000_000_000));
+    }
     let mut random = Random::from_seed(1);
     let mut out = Vec::new();
     let count = program.commands().len();

@@ -4,8 +4,10 @@
 use std::f64::consts::PI;
 
 use crate::datum::Datum;
+use crate::dialect::Dialect;
 use crate::error::{EvaluationError, FixedPoint};
 use crate::hash::{hash_fnv1a, hash_murmur2};
+use crate::hot_keys::HotKeys;
 use crate::permute::permute;
 use crate::random::Random;
 
@@ -23,6 +25,8 @@ type Compute = fn(&[Datum], &mut Random) -> Result<Datum, EvaluationError>;
 /// One row of the table.
 pub(super) struct Function {
     pub(super) name: &'static str,
+    /// The first dialect that has it.
+    since: Dialect,
     pub(super) arity: Arity,
     pub(super) body: Body,
 }
@@ -34,6 +38,10 @@ pub(super) enum Arity {
     AtLeastOne,
     /// An optional last argument is the seed, by default the variable `default_seed`.
     AndSeed(usize),
+    /// A further argument, which is not written, is the time of the transaction; see [`Symbols::elapsed`].
+    ///
+    /// [`Symbols::elapsed`]: crate::symbols::Symbols::elapsed
+    AndTime(usize),
 }
 
 /// Implementation of a function.
@@ -44,9 +52,9 @@ pub(super) enum Body {
 }
 
 /// The table.
-static FUNCTIONS: [Function; 21] = [
+static FUNCTIONS: [Function; 23] = [
     row("abs", Arity::Exactly(1), abs),
-    Function { name: "debug", arity: Arity::Exactly(1), body: Body::Debug },
+    Function { body: Body::Debug, ..row("debug", Arity::Exactly(1), |of, _| Ok(of[0])) },
     row("double", Arity::Exactly(1), |of, _| Ok(Datum::double(of[0].to_double()?))),
     row("exp", Arity::Exactly(1), |of, _| Ok(Datum::double(of[0].to_double()?.exp()))),
     row("greatest", Arity::AtLeastOne, |of, _| extreme(of, i64::gt, f64::gt)),
@@ -69,12 +77,19 @@ static FUNCTIONS: [Function; 21] = [
     }),
     row("random_exponential", Arity::Exactly(3), exponential),
     row("random_gaussian", Arity::Exactly(3), gaussian),
+    own("random_hot", Arity::AndTime(5), hot),
+    own("random_latest", Arity::Exactly(3), latest),
     row("random_zipfian", Arity::Exactly(3), zipfian),
     row("sqrt", Arity::Exactly(1), |of, _| Ok(Datum::double(of[0].to_double()?.sqrt()))),
 ];
 
 const fn row(name: &'static str, arity: Arity, compute: Compute) -> Function {
-    Function { name, arity, body: Body::Compute(compute) }
+    Function { name, since: Dialect::Pgbench, arity, body: Body::Compute(compute) }
+}
+
+/// A function that pgbench does not have.
+const fn own(name: &'static str, arity: Arity, compute: Compute) -> Function {
+    Function { since: Dialect::Extended, ..row(name, arity, compute) }
 }
 
 /// Index of a function in the table.
@@ -85,10 +100,12 @@ impl FunctionId {
     /// `random`, for which the machine has operations.
     pub(super) const RANDOM: Self = Self(16);
 
-    /// The function of this name, in any case.
-    pub(super) fn find(name: &[u8]) -> Option<Self> {
-        let row =
-            FUNCTIONS.iter().position(|function| name.eq_ignore_ascii_case(function.name.as_bytes()))?;
+    /// The function of this name, in any case, if the dialect has it.
+    pub(super) fn find(name: &[u8], dialect: Dialect) -> Option<Self> {
+        let row = FUNCTIONS.iter().position(|function| {
+            name.eq_ignore_ascii_case(function.name.as_bytes())
+                && (function.since == Dialect::Pgbench || dialect == Dialect::Extended)
+        })?;
         Some(Self(u8::try_from(row).expect("the table has fewer than 256 rows")))
     }
 
@@ -196,5 +213,50 @@ fn zipfian(of: &[Datum], random: &mut Random) -> Result<Datum, EvaluationError> 
     Err(EvaluationError::new(format!(
         "zipfian parameter must be in range {range} (not {})",
         FixedPoint(parameter)
+    )))
+}
+
+/// The bounds of keys. Their number may exceed an i64.
+fn keys(function: &str, of: &[Datum]) -> Result<(i64, i64), EvaluationError> {
+    let (low, high) = (of[0].to_int()?, of[1].to_int()?);
+    if low <= high {
+        return Ok((low, high));
+    }
+    Err(EvaluationError::new(format!(
+        "{function} needs at least one key (not the range from {low} to {high})"
+    )))
+}
+
+/// `random_hot(low, high, share, of, moves)`, with the time of the transaction in nanoseconds.
+fn hot(of: &[Datum], random: &mut Random) -> Result<Datum, EvaluationError> {
+    let (low, high) = keys("random_hot", of)?;
+    let (share, fraction, moves_s) = (of[2].to_double()?, of[3].to_double()?, of[4].to_double()?);
+    if !(0.0..=1.0).contains(&share) {
+        let reason = format!("the share of random_hot must be in range [0, 1] (not {share})");
+        return Err(EvaluationError::new(reason));
+    }
+    if !(fraction > 0.0 && fraction <= 1.0) {
+        return Err(EvaluationError::new(format!(
+            "the fraction of hot keys of random_hot must be greater than 0 and at most 1 (not {fraction})"
+        )));
+    }
+    if moves_s.is_nan() || moves_s < 0.0 {
+        return Err(EvaluationError::new(format!(
+            "the time between moves of random_hot must be at least 0 seconds (not {moves_s})"
+        )));
+    }
+    let hot = HotKeys::new(low, high, fraction, moves_s, of[5].to_int()?);
+    Ok(Datum::int(hot.draw(share, random)))
+}
+
+/// `random_latest(low, high, parameter)`
+fn latest(of: &[Datum], random: &mut Random) -> Result<Datum, EvaluationError> {
+    let ((low, high), parameter) = (keys("random_latest", of)?, of[2].to_double()?);
+    if (ZIPFIAN_PARAMETER_MIN..=ZIPFIAN_PARAMETER_MAX).contains(&parameter) {
+        return Ok(Datum::int(random.latest(low, high, parameter)));
+    }
+    Err(EvaluationError::new(format!(
+        "the parameter of random_latest must be in range [{ZIPFIAN_PARAMETER_MIN}, {ZIPFIAN_PARAMETER_MAX}] \
+         (not {parameter})"
     )))
 }

@@ -5,8 +5,9 @@
 use std::mem;
 
 use crate::datum::Datum;
+use crate::dialect::Dialect;
 use crate::error::{Fault, NESTING_MAX, ParseErrorKind, shown};
-use crate::symbols::Symbols;
+use crate::symbols::{ELAPSED, Symbols};
 
 use super::Expression;
 use super::arithmetic::Binary;
@@ -33,9 +34,10 @@ pub(crate) fn parse(
     text: &[u8],
     from: usize,
     newline: bool,
+    dialect: Dialect,
     symbols: &mut Symbols,
 ) -> Result<Expression, Fault> {
-    let mut parser = Parser::new(text, from, newline, symbols);
+    let mut parser = Parser::new(Lexer::new(text, from, newline), dialect, symbols);
     parser.all().map_err(|kind| parser.fault(kind))
 }
 
@@ -46,7 +48,7 @@ pub(crate) fn parse_array(
     newline: bool,
     symbols: &mut Symbols,
 ) -> Result<Option<(Expression, Expression)>, Fault> {
-    let mut parser = Parser::new(text, from, newline, symbols);
+    let mut parser = Parser::new(Lexer::new(text, from, newline), Dialect::Extended, symbols);
     match parser.lexer.next() {
         Ok(Token::Word(word)) if word.eq_ignore_ascii_case(ARRAY.as_bytes()) => {}
         _ => return Ok(None),
@@ -160,16 +162,13 @@ pub(super) struct Parser<'a> {
     peeked: Option<Token<'a>>,
     code: Vec<Op>,
     nesting: usize,
+    dialect: Dialect,
     pub(super) symbols: &'a mut Symbols,
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a [u8], from: usize, newline: bool, symbols: &'a mut Symbols) -> Self {
-        Self::of_tokens(Lexer::new(text, from, newline), symbols)
-    }
-
-    pub(super) fn of_tokens(lexer: Lexer<'a>, symbols: &'a mut Symbols) -> Self {
-        Self { lexer, peeked: None, code: Vec::new(), nesting: 0, symbols }
+    pub(super) fn new(lexer: Lexer<'a>, dialect: Dialect, symbols: &'a mut Symbols) -> Self {
+        Self { lexer, peeked: None, code: Vec::new(), nesting: 0, dialect, symbols }
     }
 
     /// An expression up to the end of the text.
@@ -370,7 +369,7 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             Token::Symbol("case") => self.case(),
-            Token::Word(name) => match FunctionId::find(name) {
+            Token::Word(name) => match FunctionId::find(name, self.dialect) {
                 Some(function) => self.call(function),
                 None => Err(ParseErrorKind::UnknownFunction(shown(name))),
             },
@@ -479,7 +478,7 @@ impl<'a> Parser<'a> {
         self.code.push(at_once.unwrap_or(Op::RandomFrom { low }));
     }
 
-    /// Number of arguments on the stack, including a default seed.
+    /// Number of arguments on the stack, including a default seed and a time.
     fn check_arity(&mut self, function: FunctionId, written: usize) -> Result<u8, ParseErrorKind> {
         let Function { name, arity, .. } = *function.function();
         let on_stack = match arity {
@@ -487,13 +486,17 @@ impl<'a> Parser<'a> {
             Arity::AtLeastOne if written > 0 => written.min(ARGUMENTS_MAX),
             Arity::AtLeastOne => return Err(format!("at least one argument expected ({name})").into()),
             Arity::AndSeed(count) if written == count + 1 => written,
-            Arity::AndSeed(count) if written == count => {
-                let slot = self.symbols.intern(DEFAULT_SEED);
-                self.code.push(Op::Load(slot));
-                written + 1
-            }
-            Arity::Exactly(_) | Arity::AndSeed(_) => return Err(argument_count(name)),
+            Arity::AndSeed(count) if written == count => self.load(DEFAULT_SEED, written),
+            Arity::AndTime(count) if written == count => self.load(ELAPSED, written),
+            Arity::Exactly(_) | Arity::AndSeed(_) | Arity::AndTime(_) => return Err(argument_count(name)),
         };
         Ok(u8::try_from(on_stack).expect("at most sixteen"))
+    }
+
+    /// Adds a variable to the arguments; returns their number.
+    fn load(&mut self, variable: &str, written: usize) -> usize {
+        let slot = self.symbols.intern(variable);
+        self.code.push(Op::Load(slot));
+        written + 1
     }
 }

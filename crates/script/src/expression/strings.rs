@@ -2,6 +2,7 @@
 //! strings. Called by `meta` in the extended dialect; for `\set` before the text is parsed as an expression.
 
 use crate::copy::{CopyValue, VALUES_MAX};
+use crate::dialect::Dialect;
 use crate::error::{Fault, ParseErrorKind};
 use crate::string::{Characters, StringValue, element_of};
 use crate::symbols::Symbols;
@@ -27,7 +28,7 @@ pub(crate) fn parse_string(
     newline: bool,
     symbols: &mut Symbols,
 ) -> Result<Option<StringValue>, Fault> {
-    let mut parser = Parser::of_tokens(Lexer::new(text, from, newline).with_strings(), symbols);
+    let mut parser = Parser::new(Lexer::new(text, from, newline).with_strings(), Dialect::Extended, symbols);
     let value = match parser.peek() {
         Ok(_) => match parser.string() {
             Ok(Some(value)) => Ok(value),
@@ -51,7 +52,7 @@ pub(crate) fn parse_rows(
     newline: bool,
     symbols: &mut Symbols,
 ) -> Result<(Expression, Vec<CopyValue>), Fault> {
-    let mut parser = Parser::of_tokens(Lexer::new(text, from, newline).with_strings(), symbols);
+    let mut parser = Parser::new(Lexer::new(text, from, newline).with_strings(), Dialect::Extended, symbols);
     parser.rows().map_err(|kind| {
         let is_string = matches!(&kind, ParseErrorKind::Other(reason) if reason == STRING_NOT_ALONE);
         parser.fault(if is_string { VALUE_FORM.into() } else { kind })

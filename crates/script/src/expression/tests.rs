@@ -4,12 +4,13 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::dialect::Dialect;
 use crate::error::NESTING_MAX;
 
 /// Evaluates with `a` = 7, `s` = the text "t", `default_seed` = 0; also returns the values of `debug()`.
 fn watch(text: &str) -> (Result<Value, String>, Vec<Value>) {
     let mut symbols = Symbols::new();
-    let expression = match parse(text.as_bytes(), 0, true, &mut symbols) {
+    let expression = match parse(text.as_bytes(), 0, true, Dialect::Extended, &mut symbols) {
         Ok(expression) => expression,
         Err(fault) => return (Err(fault.kind.to_string()), Vec::new()),
     };
@@ -227,7 +228,10 @@ fn a_draw_that_begins_at_a_constant_is_any_other_draw() {
 
 #[test]
 fn folding_changes_nothing() {
-    assert_eq!(parse(b"1 + 2 * 3 - 4", 0, true, &mut Symbols::new()).unwrap().code.len(), 1);
+    assert_eq!(
+        parse(b"1 + 2 * 3 - 4", 0, true, Dialect::Extended, &mut Symbols::new()).unwrap().code.len(),
+        1
+    );
     assert_eq!(int("case when false then 1 / 0 else 2 end"), 2);
     assert_eq!(
         value("random(1, 9) + random(1, :a * 3)"),

@@ -5,6 +5,7 @@ mod allocation;
 mod conditions;
 mod copying;
 mod extensions;
+mod keys;
 mod messages;
 mod robustness;
 mod scripts;

@@ -5,7 +5,7 @@ use crate::conformance::cases::{Bench, Case};
 use crate::conformance::shape;
 
 /// Each is a whole script.
-const SCRIPTS: [&str; 134] = [
+const SCRIPTS: [&str; 136] = [
     "",
     "\n\n  \n",
     "-- nothing but a comment\n",
@@ -98,6 +98,8 @@ const SCRIPTS: [&str; 134] = [
     "\\set x random(1, 2,)\n",
     "\\set x random_gaussian(1, 2)\n",
     "\\set x random_zipfian(1, 2, 3, 4)\n",
+    "\\set x random_hot(1, 2, 0.9, 0.1, 30)\n",
+    "\\set x random_latest(1, 2, 1.5)\n",
     "\\set x greatest()\n",
     "\\set x least()\n",
     "\\set x hash()\n",

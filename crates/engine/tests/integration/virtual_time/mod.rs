@@ -17,6 +17,7 @@ mod failures;
 mod goals;
 mod habits;
 mod health;
+mod hot_keys;
 mod loops;
 mod onlooker;
 mod open_loop;

@@ -149,10 +149,11 @@ fn alone(plan: &Plan, server: &FakeServer) -> (Outcome, Vec<(usize, Ran)>) {
     (outcome.unwrap_or_else(|error| panic!("{error}")), take(&all))
 }
 
-const DRAWING: [(&str, u32); 3] = [
+const DRAWING: [(&str, u32); 4] = [
     ("\\set x debug(random(1, 1000000000))\nSELECT :x;\n", 3),
     ("\\set x debug(random_zipfian(1, 1000000, 1.5) + random(0, 1000000000))\nSELECT :x;\n", 1),
     ("SELECT 1;\n\\set x debug(random(0, 1000000000))\nSELECT :x;\n", 2),
+    ("\\set x debug(random_hot(1, 1000000000, 0.9, 0.001, 0.1))\nSELECT :x;\n", 1),
 ];
 
 #[test]
@@ -180,8 +181,8 @@ fn a_load_that_changes_is_the_same_on_four_ranks_as_on_a_process_alone() {
     let laws = [GapLaw::Poisson, GapLaw::Gamma(0.5), GapLaw::Fixed, GapLaw::OnOff { on_s: 0.1, off_s: 0.2 }];
     for law in laws {
         let rate = Some(RateCurve::Ramp { from_tps: 100.0, to_tps: 900.0, over_s: 3.0 });
-        let mix = |from, weights: [u32; 3]| MixChange { from: seconds(from), weights: weights.to_vec() };
-        let mixes = || vec![mix(0, [3, 1, 0]), mix(1, [0, 1, 2])];
+        let mix = |from, weights: [u32; 4]| MixChange { from: seconds(from), weights: weights.to_vec() };
+        let mixes = || vec![mix(0, [3, 1, 0, 1]), mix(1, [0, 1, 2, 1])];
         let make = || {
             let changes = LoadChanges { rate: rate.clone(), law, mixes: mixes(), ..LoadChanges::default() };
             let limit = Limit::Duration(seconds(3));
@@ -261,7 +262,7 @@ fn the_merged_statistics_are_those_of_the_seconds_of_all_ranks() {
         let mut together: BTreeMap<Timestamp, (Interval, bool)> = BTreeMap::new();
         for (interval, warmup) in parts.iter().flat_map(|part| &part.seconds) {
             let entry = together.entry(interval.start);
-            entry.or_insert_with(|| (Interval::new(3), *warmup)).0.merge(interval);
+            entry.or_insert_with(|| (Interval::new(DRAWING.len()), *warmup)).0.merge(interval);
         }
         assert_eq!(merged.seconds, together.into_values().collect::<Vec<_>>());
         let measured = || merged.seconds.iter().filter(|(_, warmup)| !warmup).map(|(interval, _)| interval);
