@@ -1,7 +1,7 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run; `tidy`,
 //! `dependencies` and `libraries` are parts of it. `dist` makes packages, `lines` counts lines, `fuzz` feeds mutated
 //! input to all parsers, `prove` shows what happens in faults and power losses. `beside`, `compare-proof`, `search-proof`,
-//! `causes` and `same-records` check figures and verdicts, `gallery` shows pages of all kinds, `fetch-postgres-19` fetches a server
+//! `queue-proof`, `causes` and `same-records` check figures and verdicts, `gallery` shows pages of all kinds, `fetch-postgres-19` fetches a server
 //! before its release, `tpch-answers` compares the answers of the workload tpch. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
 
@@ -21,6 +21,7 @@ mod managed_server;
 mod memory;
 mod programs;
 mod prove;
+mod queue_proof;
 mod same_records;
 mod search_proof;
 mod test_output;
@@ -32,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The names of all chores.
-const CHORES: [&str; 16] = [
+const CHORES: [&str; 17] = [
     "ci",
     "tidy",
     "dependencies",
@@ -45,6 +46,7 @@ const CHORES: [&str; 16] = [
     "compare-proof",
     "causes",
     "search-proof",
+    "queue-proof",
     "same-records",
     "gallery",
     "fetch-postgres-19",
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         ["prove", ref arguments @ ..] => prove::run(arguments),
         ["beside", ref arguments @ ..] => beside::run(arguments),
         ["compare-proof", ref arguments @ ..] => compare_proof::run(arguments),
+        ["queue-proof", ref arguments @ ..] => queue_proof::run(arguments),
         ["search-proof", ref arguments @ ..] => search_proof::run(arguments),
         ["same-records", ref arguments @ ..] => same_records::run(arguments),
         ["gallery", ref arguments @ ..] => gallery::run(arguments),

@@ -194,13 +194,14 @@ fn conclusion(case: &Case, lines: &[Value]) -> String {
     )
 }
 
-/// The lines of the results file; none if there is no file.
-fn read(path: &Path) -> Vec<Value> {
+/// The lines of a results file; none if there is no file.
+pub(crate) fn read(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-fn append(path: &Path, line: &Value) -> Result<(), String> {
+/// Adds a line to a results file.
+pub(crate) fn append(path: &Path, line: &Value) -> Result<(), String> {
     let opened = OpenOptions::new().create(true).append(true).open(path);
     let appended = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
     appended.map_err(|error| format!("{}: {error}", path.display()))

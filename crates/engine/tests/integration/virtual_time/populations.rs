@@ -69,7 +69,7 @@ fn sessions_end_with_their_lifetime_between_two_transactions() {
             assert!((0.8..1.21).contains(&lasted), "{lasted}");
         }
     }
-    assert_eq!(renewals(&ran).connecting.count() as usize, starts.len() - 20);
+    assert_eq!(renewals(&ran).connecting.count(), starts.len() as u64 - 20);
     let ends = times(&ran, |message| matches!(message, Received::Terminate)).len();
     assert_eq!(ends, starts.len(), "each session ends with a message");
     // The first ones end at different times.
