@@ -142,7 +142,10 @@ fn the_memory_of_a_backend_stands_beneath_the_cost() {
     });
     let all = text(&record, &PLAIN);
     let lines: Vec<&str> = all.lines().skip_while(|line| !line.contains("backend memory")).take(2).collect();
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    backend memory  3175 kB each (2970 kB private, 205 kB page tables; 64 backends
+                    read)
+    ");
 }
 
 #[test]
