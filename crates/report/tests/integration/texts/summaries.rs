@@ -466,7 +466,6 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         traffic_per_transaction: None,
         actions: Vec::new(),
         pooler: None,
-        population: None,
         rules: Vec::new(),
         stages: Vec::new(),
         scripts: Vec::new(),
