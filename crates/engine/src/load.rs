@@ -127,7 +127,7 @@ impl<'p> Load<'p> {
             CommandKind::Sleep(sleep) => sleep.is_none(),
             _ => false,
         };
-        let elapsed = symbols.elapsed();
+        let elapsed = symbols.time_slot();
         let computes =
             |script: &ScriptPlan| elapsed.is_none() && script.program.commands().iter().all(is_prompt);
         let only_computes = plan.scripts.iter().map(computes).collect();

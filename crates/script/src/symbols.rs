@@ -51,7 +51,7 @@ impl Symbols {
 
     /// The variable with the time of a transaction, in nanoseconds since measuring began and negative before, if a script
     /// reads it (`random_hot`). The caller sets it at the start of each transaction.
-    pub fn elapsed(&self) -> Option<Slot> {
+    pub fn time_slot(&self) -> Option<Slot> {
         self.lookup(ELAPSED)
     }
 

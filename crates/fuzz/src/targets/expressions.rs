@@ -142,7 +142,7 @@ fn evaluate(program: &Program, symbols: &mut Symbols) -> (Digest, Digest) {
     let slots = VARIABLES.map(|(name, value)| (symbols.intern(name), value));
     let text = symbols.intern("s");
     let mut variables = Variables::new(symbols);
-    if let Some(elapsed) = symbols.elapsed() {
+    if let Some(elapsed) = symbols.time_slot() {
         variables.set(elapsed, Value::Int(ELAPSED_NS));
     }
     for (slot, value) in slots {

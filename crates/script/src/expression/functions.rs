@@ -38,9 +38,9 @@ pub(super) enum Arity {
     AtLeastOne,
     /// An optional last argument is the seed, by default the variable `default_seed`.
     AndSeed(usize),
-    /// A further argument, which is not written, is the time of the transaction; see [`Symbols::elapsed`].
+    /// A further argument, which is not written, is the time of the transaction; see [`Symbols::time_slot`].
     ///
-    /// [`Symbols::elapsed`]: crate::symbols::Symbols::elapsed
+    /// [`Symbols::time_slot`]: crate::symbols::Symbols::time_slot
     AndTime(usize),
 }
 
