@@ -517,8 +517,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         if let Some(draws) = draws {
             client.random = draws;
         }
-        if let Some(elapsed) = self.sessions.load.elapsed {
-            client.set_elapsed(elapsed, scheduled, self.stopping.timeline.measure);
+        if let Some(time) = self.sessions.load.transaction_time {
+            client.set_transaction_time(time, scheduled, self.stopping.timeline.measure);
         }
         let step = client.begin(script, scheduled, &mut self.sessions.context.turn(now, *warmup));
         let ended_at = if let Step::Ended(_) = step { self.read_clock() } else { now };

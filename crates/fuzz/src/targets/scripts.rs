@@ -138,12 +138,12 @@ fn write_rows(
     Ok(written.err())
 }
 
-/// Variables as in a run: one that is defined, and the time of the transaction.
-fn some_variables(symbols: &mut Symbols) -> Variables {
+/// The variables of a client: one is defined, and the time of the transaction is set if a command uses it.
+fn variables(symbols: &mut Symbols) -> Variables {
     let defined = symbols.intern("a");
     let mut variables = Variables::new(symbols);
     variables.set_text(defined, "12");
-    if let Some(time) = symbols.time_slot() {
+    if let Some(time) = symbols.transaction_time() {
         variables.set(time, Value::Int(7_000_000_000));
     }
     variables
@@ -158,7 +158,7 @@ fn walk(program: &Program, symbols: &mut Symbols, outcome: &mut Digest) -> Resul
         outcome.show(&sentence(&error.kind));
         Digest::new().show(&error);
     }
-    let mut variables = some_variables(symbols);
+    let mut variables = variables(symbols);
     let mut random = Random::from_seed(1);
     let mut out = Vec::new();
     let count = program.commands().len();
