@@ -273,7 +273,7 @@ impl Client {
     /// Sets the time of the next transaction, in nanoseconds since measuring began. It is that of its schedule, so neither
     /// a retry nor a slow server changes it.
     #[inline]
-    pub(crate) fn set_elapsed(&mut self, slot: Slot, scheduled: Timestamp, measure: Timestamp) {
+    pub(crate) fn set_transaction_time(&mut self, slot: Slot, scheduled: Timestamp, measure: Timestamp) {
         let elapsed_ns = scheduled.as_nanos().wrapping_sub(measure.as_nanos()).cast_signed();
         self.variables.set(slot, Value::Int(elapsed_ns));
     }

@@ -46,7 +46,7 @@ pub(crate) struct Load<'p> {
     /// The targets of each client's connections, one for each that a script uses.
     pub(crate) links: Vec<usize>,
     /// The variable with the time of a transaction, if a script uses it.
-    pub(crate) elapsed: Option<Slot>,
+    pub(crate) transaction_time: Option<Slot>,
     /// For each script, the index of its connection.
     pub(crate) script_links: Vec<usize>,
     /// For each script, whether it has no SQL: a client runs it at once, and it only changes variables. No script, if one
@@ -127,9 +127,10 @@ impl<'p> Load<'p> {
             CommandKind::Sleep(sleep) => sleep.is_none(),
             _ => false,
         };
-        let elapsed = symbols.elapsed();
-        let computes =
-            |script: &ScriptPlan| elapsed.is_none() && script.program.commands().iter().all(is_prompt);
+        let transaction_time = symbols.transaction_time();
+        let computes = |script: &ScriptPlan| {
+            transaction_time.is_none() && script.program.commands().iter().all(is_prompt)
+        };
         let only_computes = plan.scripts.iter().map(computes).collect();
         let writes: Vec<_> =
             plan.scripts.iter().map(|script| script.weight > 0 && writes(&script.program)).collect();
@@ -140,7 +141,7 @@ impl<'p> Load<'p> {
             default_seed,
             workers,
             links,
-            elapsed,
+            transaction_time,
             script_links,
             only_computes,
             any_writes: writes.contains(&true),

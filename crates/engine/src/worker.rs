@@ -28,6 +28,7 @@ use sessions::Sessions;
 mod commits;
 mod context;
 mod health;
+mod member;
 mod pacing;
 mod reconnecting;
 mod run;

@@ -285,13 +285,7 @@ impl Runner {
         let Self {
             spec, scripts, target, targets: named, seed, session_settings, circumstances, pooler, ..
         } = self;
-        let changes = load_changes(&spec, &scripts);
-        // A ring is read as data arrives.
-        let reads_slowly = spec.population.slow_readers.is_some();
-        let event_loop = match spec.event_loop {
-            EventLoopChoice::Auto if reads_slowly => EventLoopChoice::Epoll,
-            choice => choice,
-        };
+        let (changes, event_loop) = (load_changes(&spec, &scripts), event_loop(&spec));
         let mut reconnect_targets = Vec::new();
         let mut place = |name: &str, target: &Target, places: Places| {
             let (hosts, reconnect) = places.into_hosts(target);
@@ -363,5 +357,13 @@ impl Circumstances {
             Compatibility::Pgmeter => control.guard(session, |session| settings_in_force(session, target)),
             Compatibility::Pgbench => Ok(Vec::new()),
         }
+    }
+}
+
+/// The event loop of a run. A ring is read as data arrives, so it has no slow readers.
+fn event_loop(spec: &RunSpec) -> EventLoopChoice {
+    match spec.event_loop {
+        EventLoopChoice::Auto if spec.population.slow_readers.is_some() => EventLoopChoice::Epoll,
+        choice => choice,
     }
 }

@@ -33,8 +33,8 @@ fn main() {
         for (name, value) in [("client_id", 3), ("scale", 10), ("default_seed", 42)] {
             variables.set(symbols.intern(name), Value::Int(value));
         }
-        if let Some(elapsed) = symbols.elapsed() {
-            variables.set(elapsed, Value::Int(123_456_789_000));
+        if let Some(time) = symbols.transaction_time() {
+            variables.set(time, Value::Int(123_456_789_000));
         }
         let mut random = Random::from_seed(42);
         timing.piece(name, 1, || {

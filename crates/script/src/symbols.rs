@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The variable that functions of time read. No script can assign it, because its name is invalid.
-pub(crate) const ELAPSED: &str = "time since measuring began";
+pub(crate) const TRANSACTION_TIME: &str = "time since measuring began";
 
 /// Index of a variable in every client's [`Variables`](crate::Variables).
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,8 +51,8 @@ impl Symbols {
 
     /// The variable with the time of a transaction, in nanoseconds since measuring began and negative before, if a script
     /// reads it (`random_hot`). The caller sets it at the start of each transaction.
-    pub fn elapsed(&self) -> Option<Slot> {
-        self.lookup(ELAPSED)
+    pub fn transaction_time(&self) -> Option<Slot> {
+        self.lookup(TRANSACTION_TIME)
     }
 
     /// The name of a slot of this table, for messages.

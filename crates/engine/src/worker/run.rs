@@ -18,8 +18,8 @@ use super::slot::{ClientSlot, ScheduledTransaction};
 use super::{STOP_CHECK, Worker, WorkerOutcome};
 use crate::abort::{AbortCause, AbortedClient};
 use crate::arrivals::Arrival;
-use crate::client::{Sent, Step};
-use crate::driver::{Driver, Event, IsOver, Receive};
+use crate::client::Step;
+use crate::driver::{Driver, Event, IsOver};
 use crate::error::EngineError;
 use crate::measurement::{IntervalSink, Measurement};
 use crate::outcome::{Exceeded, Reconnects};
@@ -34,7 +34,8 @@ use population::PopulationCourse;
 mod connections;
 mod ending;
 mod pausing;
-pub(super) mod population;
+mod population;
+mod receiving;
 mod resting;
 
 /// Limits for one round of transactions of clients that never wait, in time and number, so that other clients are not
@@ -45,13 +46,6 @@ const ROUND_TRANSACTIONS: usize = 512;
 
 /// Number of arrivals that a client skips before other clients and the stop flag are checked.
 const SKIPS: usize = 256;
-
-/// What a call of the driver has received.
-enum Received {
-    Nothing,
-    /// So many bytes, or the end of the connection.
-    Bytes(usize),
-}
 
 /// A worker's run.
 pub(super) struct Run<'r, 'p, D> {
@@ -295,43 +289,6 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         happened
     }
 
-    /// Processes all received bytes of a client.
-    #[inline(always)]
-    fn receive(&mut self, slot: usize, link: usize, mut now: Timestamp) {
-        while self.sessions.slots[slot].active {
-            now = now.max(self.latest);
-            if let Received::Nothing = self.receive_once(slot, link, now) {
-                return;
-            }
-        }
-    }
-
-    /// Processes the bytes of one call of the driver.
-    #[inline(always)]
-    fn receive_once(&mut self, slot: usize, link: usize, now: Timestamp) -> Received {
-        let connection = self.sessions.load.connection(slot, link);
-        let Sessions { driver, slots, context, .. } = &mut self.sessions;
-        let ClientSlot { client, warmup, .. } = &mut slots[slot];
-        let (step, received) = match driver.receive(connection) {
-            Receive::Empty => return Received::Nothing,
-            Receive::Bytes(bytes) => {
-                let step = client.receive(link, bytes, &mut context.turn(now, *warmup));
-                (step, Received::Bytes(bytes.len()))
-            }
-            Receive::Closed(cause) => {
-                let turn = &mut context.turn(now, *warmup);
-                let step = client.lose_connection(link, cause.as_ref(), self.commits.sent(slot), turn);
-                (Some(step), Received::Bytes(0))
-            }
-        };
-        if let Some(step) = step
-            && self.act(slot, step, now)
-        {
-            self.release(slot, now);
-        }
-        received
-    }
-
     /// Wakes the clients whose timers are due. A scheduled transaction gets its own start time: once anything was
     /// done after waking, `now` is not the client's start, and the clock is read again.
     fn fire_timers(&mut self, mut now: Timestamp, mut happened: bool) {
@@ -560,8 +517,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         if let Some(draws) = draws {
             client.random = draws;
         }
-        if let Some(elapsed) = self.sessions.load.elapsed {
-            client.set_elapsed(elapsed, scheduled, self.stopping.timeline.measure);
+        if let Some(time) = self.sessions.load.transaction_time {
+            client.set_transaction_time(time, scheduled, self.stopping.timeline.measure);
         }
         let step = client.begin(script, scheduled, &mut self.sessions.context.turn(now, *warmup));
         let ended_at = if let Step::Ended(_) = step { self.read_clock() } else { now };
@@ -677,22 +634,6 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                 self.release(slot, now);
             }
         }
-    }
-
-    /// The connection was lost while sending. The server's last message is still unread, and is more specific than
-    /// the error.
-    fn last_words(&mut self, slot: usize, link: usize, error: &io::Error, now: Timestamp) -> Step {
-        let Sessions { load, driver, slots, context, .. } = &mut self.sessions;
-        let connection = load.connection(slot, link);
-        let ClientSlot { client, warmup, .. } = &mut slots[slot];
-        while let Receive::Bytes(bytes) = driver.receive(connection) {
-            let step = client.receive(link, bytes, &mut context.turn(now, *warmup));
-            if let Some(step @ (Step::Aborted(_) | Step::Lost(_))) = step {
-                return step;
-            }
-        }
-        context.out.clear();
-        client.lose_connection(link, Some(error), Sent::of_failed(error), &mut context.turn(now, *warmup))
     }
 
     /// Records an ended transaction.

@@ -4,9 +4,9 @@
 use script::Random;
 use stats::Timestamp;
 
+use super::member::Member;
 use crate::arrivals::Arrival;
 use crate::client::Client;
-use crate::worker::run::population::Member;
 
 /// A client and the worker's state for it.
 pub(super) struct ClientSlot {

@@ -142,8 +142,8 @@ fn evaluate(program: &Program, symbols: &mut Symbols) -> (Digest, Digest) {
     let slots = VARIABLES.map(|(name, value)| (symbols.intern(name), value));
     let text = symbols.intern("s");
     let mut variables = Variables::new(symbols);
-    if let Some(elapsed) = symbols.elapsed() {
-        variables.set(elapsed, Value::Int(ELAPSED_NS));
+    if let Some(time) = symbols.transaction_time() {
+        variables.set(time, Value::Int(ELAPSED_NS));
     }
     for (slot, value) in slots {
         if let Some(value) = value {

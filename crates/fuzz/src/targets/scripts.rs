@@ -138,6 +138,17 @@ fn write_rows(
     Ok(written.err())
 }
 
+/// The variables of a client: one is defined, and the time of the transaction is set if a command uses it.
+fn variables(symbols: &mut Symbols) -> Variables {
+    let defined = symbols.intern("a");
+    let mut variables = Variables::new(symbols);
+    variables.set_text(defined, "12");
+    if let Some(time) = symbols.transaction_time() {
+        variables.set(time, Value::Int(7_000_000_000));
+    }
+    variables
+}
+
 /// Asks of each command what a run asks.
 fn walk(program: &Program, symbols: &mut Symbols, outcome: &mut Digest) -> Result<(), String> {
     if program.commands().is_empty() {
@@ -147,12 +158,7 @@ fn walk(program: &Program, symbols: &mut Symbols, outcome: &mut Digest) -> Resul
         outcome.show(&sentence(&error.kind));
         Digest::new().show(&error);
     }
-    let defined = symbols.intern("a");
-    let mut variables = Variables::new(symbols);
-    variables.set_text(defined, "12");
-    if let Some(elapsed) = symbols.elapsed() {
-        variables.set(elapsed, Value::Int(7_000_000_000));
-    }
+    let mut variables = variables(symbols);
     let mut random = Random::from_seed(1);
     let mut out = Vec::new();
     let count = program.commands().len();

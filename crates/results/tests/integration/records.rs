@@ -1,5 +1,6 @@
 //! Records as users and other programs meet them: their names, their way to the disk and back, what is
 //! refused and how it is said, and that no password is in them.
+//! Long because: each part of a record has a damaged example.
 
 use std::fs;
 use std::path::Path;

@@ -38,9 +38,9 @@ pub(super) enum Arity {
     AtLeastOne,
     /// An optional last argument is the seed, by default the variable `default_seed`.
     AndSeed(usize),
-    /// A further argument, which is not written, is the time of the transaction; see [`Symbols::elapsed`].
+    /// A further argument, which is not written, is the time of the transaction; see [`Symbols::transaction_time`].
     ///
-    /// [`Symbols::elapsed`]: crate::symbols::Symbols::elapsed
+    /// [`Symbols::transaction_time`]: crate::symbols::Symbols::transaction_time
     AndTime(usize),
 }
 

@@ -7,7 +7,7 @@ use std::mem;
 use crate::datum::Datum;
 use crate::dialect::Dialect;
 use crate::error::{Fault, NESTING_MAX, ParseErrorKind, shown};
-use crate::symbols::{ELAPSED, Symbols};
+use crate::symbols::{Symbols, TRANSACTION_TIME};
 
 use super::Expression;
 use super::arithmetic::Binary;
@@ -487,7 +487,7 @@ impl<'a> Parser<'a> {
             Arity::AtLeastOne => return Err(format!("at least one argument expected ({name})").into()),
             Arity::AndSeed(count) if written == count + 1 => written,
             Arity::AndSeed(count) if written == count => self.load(DEFAULT_SEED, written),
-            Arity::AndTime(count) if written == count => self.load(ELAPSED, written),
+            Arity::AndTime(count) if written == count => self.load(TRANSACTION_TIME, written),
             Arity::Exactly(_) | Arity::AndSeed(_) | Arity::AndTime(_) => return Err(argument_count(name)),
         };
         Ok(u8::try_from(on_stack).expect("at most sixteen"))

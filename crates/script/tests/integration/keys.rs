@@ -15,8 +15,8 @@ fn draws_at(expression: &str, elapsed_ns: i64, times: usize) -> Result<Vec<Value
     let program = parse("f.sql", text.as_bytes(), &mut symbols, Dialect::Extended);
     let program = program.map_err(|error| error.to_string())?;
     let (mut variables, mut random) = (Variables::new(&symbols), Random::from_seed(42));
-    if let Some(elapsed) = symbols.elapsed() {
-        variables.set(elapsed, Value::Int(elapsed_ns));
+    if let Some(time) = symbols.transaction_time() {
+        variables.set(time, Value::Int(elapsed_ns));
     }
     if let Some(seed) = symbols.lookup("default_seed") {
         variables.set(seed, Value::Int(5));
@@ -121,7 +121,7 @@ fn arrays_and_rows_of_a_copy_may_contain_them() {
     let mut symbols = Symbols::new();
     let program = parse("f.sql", text.as_bytes(), &mut symbols, Dialect::Extended).unwrap();
     let (mut variables, mut random) = (Variables::new(&symbols), Random::from_seed(42));
-    variables.set(symbols.elapsed().unwrap(), Value::Int(4 * SECOND));
+    variables.set(symbols.transaction_time().unwrap(), Value::Int(4 * SECOND));
     let [CommandKind::SetArray(set), CommandKind::Sql(sql)] =
         [0, 1].map(|index| &program.commands()[index].kind)
     else {
@@ -180,11 +180,11 @@ fn pgbench_has_neither() {
 
 #[test]
 fn only_a_script_that_uses_the_time_asks_for_it() {
-    let elapsed = |text: &str| {
+    let uses_time = |text: &str| {
         let mut symbols = Symbols::new();
         parse("f.sql", text.as_bytes(), &mut symbols, Dialect::Extended).unwrap();
-        symbols.elapsed().is_some()
+        symbols.transaction_time().is_some()
     };
-    assert!(elapsed("\\set x 1 + random_hot(1, 10, 0.9, 0.1, 30)\n"));
-    assert!(!elapsed("\\set x random_latest(1, 10, 1.5) + random_zipfian(1, 10, 1.5)\n"));
+    assert!(uses_time("\\set x 1 + random_hot(1, 10, 0.9, 0.1, 30)\n"));
+    assert!(!uses_time("\\set x random_latest(1, 10, 1.5) + random_zipfian(1, 10, 1.5)\n"));
 }

@@ -4,18 +4,18 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use script::Random;
 use sockets::Timers;
-use stats::{ActivityWalk, LossCause, Population, ReconnectStorm, SessionLifetime, Spell, Timestamp};
+use stats::{LossCause, Population, ReconnectStorm, SessionLifetime, Spell, Timestamp};
 
-use super::{Received, Run};
+use super::Run;
+use super::receiving::Received;
 use crate::driver::Driver;
-use crate::load::Load;
 use crate::renewals::SessionRenewals;
 use crate::timeline::Timeline;
+use crate::worker::member::Member;
 use crate::worker::sessions::Sessions;
 
-/// Longer than any run.
+/// Longer than any run, in seconds.
 const FAR_S: f64 = 1e9;
 
 /// What a worker knows of the population.
@@ -29,48 +29,6 @@ pub(super) struct PopulationCourse {
     slow_reads: Timers<usize>,
     waiting: BTreeSet<usize>,
     pub(super) renewals: SessionRenewals,
-}
-
-/// A client as a member of the population.
-pub(in crate::worker) struct Member {
-    activity: Option<ActivityWalk>,
-    lifetime_draws: Random,
-    /// When its session is too old.
-    expires: Option<Timestamp>,
-    /// The storm in which its session ends.
-    storm: Option<usize>,
-    /// Number of its connections that are made anew.
-    renewing: usize,
-    /// How fast it reads, if it is slow, and when it reads again.
-    bytes_per_s: Option<f64>,
-    reads_at: Timestamp,
-}
-
-impl Member {
-    /// A client before the run.
-    fn new(load: &Load<'_>, client: usize, start: Timestamp) -> Box<Self> {
-        let Population { active, session_lifetime, slow_readers, .. } = &load.plan.population;
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let (number, clients) = (count(client), count(load.plan.clients));
-        let mut lifetime_draws = load.lifetime_draws_of_client(client);
-        let expires = session_lifetime
-            .map(|lifetime| start + lifetime.draw_rest(lifetime_draws.next_f64(), lifetime_draws.next_f64()));
-        let slow = slow_readers.filter(|slow| slow.includes(client, clients));
-        Box::new(Self {
-            activity: active.map(|active| ActivityWalk::new(active, number, clients, load.plan.seed)),
-            lifetime_draws,
-            expires,
-            storm: None,
-            renewing: 0,
-            bytes_per_s: slow.map(|slow| slow.bytes_per_s),
-            reads_at: Timestamp::ZERO,
-        })
-    }
-
-    /// Whether its session must end before its next transaction.
-    fn must_renew(&self, now: Timestamp) -> bool {
-        self.storm.is_some() || self.expires.is_some_and(|expires| now >= expires)
-    }
 }
 
 impl PopulationCourse {

@@ -1,5 +1,6 @@
 //! Markdown, CSV and JSON of the same records.
 //! What a browser makes of the page is tested in `browser`.
+//! Long because: it has the metrics of each kind of run, for all formats.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The options of a population, as rows of the table in `options`: what clients do beside their transactions.
+//! The options of a population: what clients do beside their transactions.
+//! They are rows of the table in `options`.
 
 use std::fmt;
 use std::str::FromStr;
