@@ -297,7 +297,7 @@ mod tests {
             page_tables_mean_bytes: 8.0,
         };
         assert_eq!(readings.figures(), Some(expected));
-        (10..10 + READINGS_MAX as u32).for_each(|pid| readings.keep(pid, memory(1.0)));
+        (10..).take(READINGS_MAX).for_each(|pid| readings.keep(pid, memory(1.0)));
         assert_eq!(readings.figures().map(|it| (it.backends, it.private_max_bytes)), Some((256, 1.0)));
     }
 
