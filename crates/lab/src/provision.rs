@@ -296,7 +296,7 @@ impl<'a> Provisioner<'a> {
     fn settings(&self, wanted: &ServerSpec) -> Vec<(String, String)> {
         let connections = |cell: &Configuration| {
             let actions = u32::try_from(cell.load.actions.len()).unwrap_or(u32::MAX);
-            cell.load.clients.saturating_add(actions)
+            cell.load.connections_max().saturating_add(actions)
         };
         let clients = self.cells_of(wanted).map(connections).max().unwrap_or(1);
         let connections = clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS).max(100);

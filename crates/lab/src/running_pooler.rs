@@ -76,7 +76,7 @@ impl RunningPooler {
         let options = PoolerOptions {
             mode,
             pool_size: spec.pool_size,
-            clients_max: wanted.load.clients.saturating_add(CLIENTS_BESIDE_LOAD),
+            clients_max: wanted.load.connections_max().saturating_add(CLIENTS_BESIDE_LOAD),
             max_prepared_statements: spec.max_prepared_statements,
             settings: settings.collect(),
             listens: match wanted.network.kind {

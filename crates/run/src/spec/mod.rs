@@ -198,6 +198,14 @@ impl RunSpec {
         self.curve.clone().or_else(|| LoadStage::rate_curve(&self.stages))
     }
 
+    /// Connections that the load may have at the same time. In a storm, a session ends a moment after its client has begun
+    /// the next one.
+    pub fn connections_max(&self) -> u32 {
+        let sessions = if self.population.storms.is_empty() { 1 } else { 2 };
+        let of_clients = self.clients.saturating_mul(sessions);
+        of_clients.saturating_add(self.population.idle_transactions(self.clients))
+    }
+
     /// Whether a rate fixes the starts of transactions.
     pub fn has_rate(&self) -> bool {
         self.rate_tps.is_some() || self.rate_curve().is_some()
