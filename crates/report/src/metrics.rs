@@ -338,7 +338,8 @@ pub(crate) const METRICS: [MetricRow; 77] = {
         .key("write_outage"),
         row(Metric::Recovery, "recovery_s", "time to recover", Seconds, "time from the last write before that outage until two seconds with 90 % of the former rate", Run(|run| run.summary?.outages.as_ref()?.recovery_s()))
         .key("recovery"),
-        row(Metric::RenewedSessions, "renewed_sessions", "renewed sessions", Count, "sessions that ended in the measured time, by their lifetime or in a storm, and were made anew", Run(|run| Some(run.summary?.population.as_ref()?.renewed_sessions as f64))),
+        row(Metric::RenewedSessions, "renewed_sessions", "renewed sessions", Count, "sessions that ended in the measured time, by their lifetime or in a storm, and were made anew", Run(|run| Some(run.summary?.population.as_ref()?.renewed_sessions as f64)))
+        .key("renewed_sessions"),
         row(Metric::ConnectingP99, "connecting_p99_us", "connecting p99", Microseconds, "99th percentile of the time from the end of such a session until its client was connected again", Run(|run| Some(run.summary?.population.as_ref()?.connecting_us?.p99)))
         .key("connecting_p99"),
         row(Metric::ReconnectStorm, "reconnect_storm_s", "reconnect storm", Seconds, "time from the begin of the longest storm until its last client was connected again", Run(|run| run.summary?.population.as_ref()?.longest_storm_s()))
