@@ -231,8 +231,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// Whether the client reads slowly.
     #[inline]
     pub(super) fn is_slow_reader(&self, slot: usize) -> bool {
-        let member = self.sessions.slots[slot].member.as_ref();
-        member.is_some_and(|member| member.bytes_per_s.is_some())
+        // The first condition is one that most runs need not look further than.
+        self.population.is_some()
+            && self.sessions.slots[slot].member.as_ref().is_some_and(|member| member.bytes_per_s.is_some())
     }
 
     /// There may be bytes for a slow reader: reads some of them, unless it is too early.
