@@ -41,10 +41,10 @@ const CASES: [Case; 4] = [
     },
     Case {
         name: "mm4",
-        what: "M/M/4, 20 ms each",
-        law: "exp(20ms)",
+        what: "M/M/4, 10 ms each",
+        law: "exp(10ms)",
         is_exponential: true,
-        mean_s: 0.02,
+        mean_s: 0.01,
         processors: 4,
         pauses: None,
     },
