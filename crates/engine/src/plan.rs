@@ -207,7 +207,7 @@ pub struct Plan {
     pub changes: LoadChanges,
     /// Time between two transactions of a client in a closed loop, also before its first one.
     pub think_time: Option<TimeLaw>,
-    /// What clients do beside their transactions. [`Population::idle_in_transaction`] is left to the caller.
+    /// What clients do beside their transactions. [`Population::idle_in_transaction`] is the caller's, and has no effect here.
     pub population: Population,
     /// Successful transactions with a higher response time count as late. With a rate, a transaction whose start is
     /// delayed by more than this is skipped.

@@ -29,7 +29,7 @@ pub struct StormCourse {
 }
 
 impl SessionRenewals {
-    /// Nothing so far, of a plan with so many storms.
+    /// Nothing so far, of a plan with this number of storms.
     pub(crate) fn new(storms: usize) -> Self {
         Self { connecting: Distribution::new(), failed: 0, storms: vec![StormCourse::default(); storms] }
     }
@@ -45,7 +45,7 @@ impl SessionRenewals {
         }
     }
 
-    /// Whether another process can have counted this, with so many clients and storms.
+    /// Whether another process with these numbers of clients and storms can have counted this.
     pub(crate) fn is_plausible(&self, clients: usize, storms: usize) -> bool {
         let clients = clients as u64;
         let is_possible = |storm: &StormCourse| storm.clients <= clients && storm.connected <= storm.clients;

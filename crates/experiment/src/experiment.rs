@@ -196,6 +196,19 @@ fn population_keys(table: &mut Table) -> Result<(), Complaint> {
     Ok(())
 }
 
+/// No key of `[population]` is in `[load]` too.
+fn check_one_place(population: &Table, top: &Table) -> Result<(), Complaint> {
+    let Some(load) = top.entries.iter().find(|entry| entry.key == Section::Load.name()) else {
+        return Ok(());
+    };
+    let load = load.node.clone().into_table()?;
+    let twice = load.entries.iter().find(|entry| population.entries.iter().any(|it| it.key == entry.key));
+    twice.map_or(Ok(()), |entry| {
+        let what = format!("\"{}\" is in [population] too: write it in one place", entry.key);
+        Err(Complaint::at(entry.place, what))
+    })
+}
+
 /// State of the parser.
 struct Reader<'a> {
     folder: Folder<'a>,
@@ -294,6 +307,7 @@ impl Reader<'_> {
         }
         let mut population = top.table(POPULATION)?;
         population_keys(&mut population)?;
+        check_one_place(&population, top)?;
         self.section(&mut base, Section::Load, population)?;
         for (section, _) in keys::KEYS {
             self.section(&mut base, section, top.table(section.name())?)?;

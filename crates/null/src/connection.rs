@@ -17,7 +17,7 @@ pub(super) enum Turn {
     Again,
     /// Wait for an event of the socket.
     Waits,
-    /// So many statements were read, whose answers are held back.
+    /// The number of statements that were read, and whose answers are held back.
     Asked(usize),
     /// The connection has ended.
     Over,

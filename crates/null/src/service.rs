@@ -38,6 +38,13 @@ impl LastError {
     }
 }
 
+/// Statements that are served, the clock, and what wakes the thread when one is done.
+struct Delays {
+    queue: ServiceQueue,
+    clock: Clock,
+    alarm: Alarm,
+}
+
 /// State of the thread.
 pub(super) struct Service {
     poll: Poll,
@@ -57,8 +64,8 @@ pub(super) struct Service {
     /// Tokens of connections that may have more to read.
     turns: VecDeque<usize>,
     stalls: Option<StallSchedule>,
-    /// Statements that are served, and what wakes the thread when one is done.
-    queue: Option<(ServiceQueue, Alarm)>,
+    /// Statements that are served.
+    delays: Option<Delays>,
 }
 
 impl Service {
@@ -75,9 +82,9 @@ impl Service {
             output: Vec::new(),
             holds: options.service_time.is_some(),
         };
-        let queue = options.service_time.map(|plan| {
+        let delays = options.service_time.map(|plan| {
             let alarm = Alarm::new(poll.registry(), ALARM)?;
-            Ok::<_, io::Error>((ServiceQueue::new(plan, Clock::start()), alarm))
+            Ok::<_, io::Error>(Delays { queue: ServiceQueue::new(plan), clock: Clock::start(), alarm })
         });
         Ok(Self {
             poll,
@@ -91,7 +98,7 @@ impl Service {
             error,
             turns: VecDeque::new(),
             stalls: options.stalls.map(StallSchedule::new),
-            queue: queue.transpose()?,
+            delays: delays.transpose()?,
             options,
         })
     }
@@ -134,8 +141,8 @@ impl Service {
 
     /// Maximum wait for events.
     fn wait_limit(&mut self, phase: Option<StallPhase>) -> Option<Duration> {
-        let due = self.queue.as_mut().and_then(|(queue, alarm)| {
-            let (at, now) = queue.next()?;
+        let due = self.delays.as_mut().and_then(|Delays { queue, clock, alarm }| {
+            let (at, now) = (queue.earliest()?, clock.now());
             Some(alarm.set(at, now).unwrap_or_else(|_| at.since(now)))
         });
         let limit = match phase {
@@ -154,7 +161,8 @@ impl Service {
 
     /// Sends the answers that are due.
     fn answer_due(&mut self) {
-        while let Some((token, number)) = self.queue.as_mut().and_then(|(queue, _)| queue.pop_due()) {
+        let next = |delays: &mut Delays| delays.queue.pop_due(delays.clock.now());
+        while let Some((token, number)) = self.delays.as_mut().and_then(next) {
             let Some(connection) = self.connections[token].as_mut().filter(|it| it.number == number) else {
                 continue;
             };
@@ -228,8 +236,8 @@ impl Service {
             Turn::Waits => connection.has_news = false,
             Turn::Asked(statements) => {
                 turns.push_back(token);
-                if let Some((queue, _)) = &mut self.queue {
-                    queue.arrive(statements, (token, number));
+                if let Some(Delays { queue, clock, .. }) = &mut self.delays {
+                    queue.arrive(statements, (token, number), clock.now());
                 }
             }
             Turn::Over => {

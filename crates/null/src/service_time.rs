@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::num::NonZeroU32;
 
-use sockets::{Clock, Timers};
+use sockets::Timers;
 use stats::{SplitMix64, TimeLaw, Timestamp};
 
 /// The time of statements.
@@ -20,10 +20,9 @@ pub struct ServiceTime {
     pub seed: u64,
 }
 
-/// The statements that wait or are served.
+/// The statements that wait or are served. Its caller reads the clock.
 #[derive(Debug)]
 pub(super) struct ServiceQueue {
-    clock: Clock,
     time: TimeLaw,
     random: SplitMix64,
     /// When each processor is free.
@@ -33,14 +32,13 @@ pub(super) struct ServiceQueue {
 }
 
 impl ServiceQueue {
-    pub(super) fn new(plan: ServiceTime, clock: Clock) -> Self {
+    pub(super) fn new(plan: ServiceTime) -> Self {
         let free = (0..plan.processors.get()).map(|_| Reverse(Timestamp::ZERO)).collect();
-        Self { clock, time: plan.time, random: SplitMix64::new(plan.seed), free, due: Timers::default() }
+        Self { time: plan.time, random: SplitMix64::new(plan.seed), free, due: Timers::default() }
     }
 
-    /// So many statements of a connection have arrived.
-    pub(super) fn arrive(&mut self, statements: usize, connection: (usize, usize)) {
-        let now = self.clock.now();
+    /// Statements of a connection have arrived.
+    pub(super) fn arrive(&mut self, statements: usize, connection: (usize, usize), now: Timestamp) {
         let Some(Reverse(free)) = self.free.pop() else { return };
         let mut done = now.max(free);
         for _ in 0..statements {
@@ -52,14 +50,13 @@ impl ServiceQueue {
     }
 
     /// The next connection whose answers are due by now.
-    pub(super) fn pop_due(&mut self) -> Option<(usize, usize)> {
-        let now = self.clock.now();
+    pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<(usize, usize)> {
         self.due.pop_due(now).map(|(_, connection)| connection)
     }
 
-    /// When the next answers are due, and the time now.
-    pub(super) fn next(&self) -> Option<(Timestamp, Timestamp)> {
-        Some((self.due.earliest()?, self.clock.now()))
+    /// When the next answers are due.
+    pub(super) fn earliest(&self) -> Option<Timestamp> {
+        self.due.earliest()
     }
 }
 
@@ -69,22 +66,20 @@ mod tests {
 
     #[test]
     fn statements_are_served_in_the_order_of_arrival_by_the_first_free_processor() {
+        let ms = |ms: u64| Timestamp::from_nanos(ms * 1_000_000);
         let time = TimeLaw::Fixed(std::time::Duration::from_millis(10));
-        let two = NonZeroU32::new(2).expect("two");
-        let mut queue = ServiceQueue::new(ServiceTime { time, processors: two, seed: 1 }, Clock::start());
-        let begin = queue.clock.now();
-        for number in 0..4 {
-            queue.arrive(1, (number, number));
+        let processors = NonZeroU32::new(2).expect("two");
+        let mut queue = ServiceQueue::new(ServiceTime { time, processors, seed: 1 });
+        for (number, at) in [(0, 0), (1, 1), (2, 2), (3, 3)] {
+            queue.arrive(1, (number, number), ms(at));
         }
+        // Two statements in one message, when all processors are free again.
+        queue.arrive(2, (4, 4), ms(50));
         let mut done = Vec::new();
-        while let Some((at, _)) = queue.next() {
-            while queue.clock.now() < at {
-                std::hint::spin_loop();
-            }
-            done.extend(queue.pop_due().map(|(token, _)| (token, at.since(begin).as_millis())));
+        while let Some(at) = queue.earliest() {
+            assert_eq!(queue.pop_due(Timestamp::from_nanos(at.as_nanos() - 1)), None);
+            done.extend(queue.pop_due(at).map(|(token, _)| (token, at.as_nanos() / 1_000_000)));
         }
-        assert_eq!(done.iter().map(|(token, _)| *token).collect::<Vec<_>>(), [0, 1, 2, 3]);
-        let at: Vec<u128> = done.iter().map(|(_, at)| *at / 10).collect();
-        assert_eq!(at, [1, 1, 2, 2]);
+        assert_eq!(done, [(0, 10), (1, 11), (2, 20), (3, 21), (4, 70)]);
     }
 }

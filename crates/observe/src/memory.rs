@@ -1,8 +1,8 @@
 //! Memory of the benchmark's backends, from `/proc`. A few of them are read each second, in turns that go evenly over all
 //! of them, so that 10,000 backends cost no more than ten, and those that were read stand for the others.
-//!
 //! Private memory is counted page by page in the private mappings. `smaps_rollup` would count a page of shared buffers
-//! as private as long as a single backend has used it, and would take a time in proportion to shared buffers. Manual: proc_pid_maps(5), proc_pid_pagemap(5), proc_pid_status(5).
+//! as private as long as a single backend has used it, and would take a time in proportion to shared buffers.
+//! Manual: proc_pid_maps(5), proc_pid_pagemap(5), proc_pid_status(5).
 
 use std::collections::VecDeque;
 use std::fs::{self, File};

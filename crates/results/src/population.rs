@@ -51,9 +51,12 @@ pub struct IdleInTransaction {
 }
 
 impl PopulationSummary {
-    /// Time of the longest storm; `None` without one.
+    /// Time of the longest storm; `None` without one, or if a client was not connected again: the storm then lasted longer
+    /// than the run.
     pub fn longest_storm_s(&self) -> Option<f64> {
-        self.storms.iter().map(|storm| storm.lasted_s).max_by(f64::total_cmp)
+        let lasted = |storm: &StormSummary| (storm.connected == storm.clients).then_some(storm.lasted_s);
+        let all: Option<Vec<f64>> = self.storms.iter().map(lasted).collect();
+        all?.into_iter().max_by(f64::total_cmp)
     }
 
     /// Whether the counts fit each other.
@@ -66,5 +69,36 @@ impl PopulationSummary {
             return Ok(());
         }
         Err("more clients of a population were connected or lost than there were".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(storms: &[(u64, u64, f64)]) -> PopulationSummary {
+        let storm = |(clients, connected, lasted_s): &(u64, u64, f64)| StormSummary {
+            at_s: 1.0,
+            clients: *clients,
+            connected: *connected,
+            lasted_s: *lasted_s,
+        };
+        PopulationSummary { storms: storms.iter().map(storm).collect(), ..PopulationSummary::default() }
+    }
+
+    #[test]
+    fn a_storm_that_did_not_end_has_no_length() {
+        assert_eq!(summary(&[(5, 5, 2.0), (9, 9, 3.0)]).longest_storm_s(), Some(3.0));
+        assert_eq!(summary(&[(5, 5, 2.0), (9, 8, 1.0)]).longest_storm_s(), None);
+        assert_eq!(summary(&[]).longest_storm_s(), None);
+    }
+
+    #[test]
+    fn counts_that_do_not_fit_are_refused() {
+        assert_eq!(summary(&[(5, 5, 2.0)]).check(), Ok(()));
+        assert!(summary(&[(5, 6, 2.0)]).check().is_err());
+        assert!(PopulationSummary { renewed_sessions: 1, ..summary(&[]) }.check().is_err());
+        let idle = IdleInTransaction { sessions: 2, transactions: 2, lost: 3, error: None };
+        assert!(PopulationSummary { idle_in_transaction: Some(idle), ..summary(&[]) }.check().is_err());
     }
 }

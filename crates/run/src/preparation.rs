@@ -5,7 +5,7 @@ use connect::{LockWaitLimit, Session, Target};
 use engine::{Compatibility, EventLoopChoice, Part, Plan, Reconnecting, ScriptPlan, TargetPlan};
 use results::{UtcTime, Warning};
 use server::{Facts, ServerError};
-use stats::{OnDisconnect, Protocol, QueueWatch, Scale, Until};
+use stats::{OnDisconnect, Population, Protocol, QueueWatch, Scale, Until};
 
 use crate::check::goals;
 use crate::check::load_changes::load_changes;
@@ -329,7 +329,8 @@ impl Runner {
             rate_per_s: spec.rate_tps,
             changes,
             think_time: spec.think,
-            population: spec.population,
+            // Sessions that hold a transaction are not the engine's.
+            population: Population { idle_in_transaction: None, ..spec.population },
             latency_limit: spec.latency_limit,
             seed,
             reconnect: spec.reconnect,

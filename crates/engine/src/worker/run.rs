@@ -1,6 +1,7 @@
 //! The main loop of one worker over events, timers and free clients, from the first transaction to the outcome. It
 //! owns the other parts, carries out their decisions, and records the results. Modules: `connections` those that are
-//! made during the run, `population` what clients do beside transactions, `pausing` pauses of the load, `ending` the end of clients and of the run.
+//! made during the run, `receiving` what the server sends, `population` what clients do beside transactions, `pausing`
+//! pauses of the load, `ending` the end of clients and of the run.
 
 use std::collections::VecDeque;
 use std::io;

@@ -116,6 +116,8 @@ fn a_population_is_written_in_a_table_of_its_own_or_in_the_load() {
     let keys = "[load]\nclients = 5000\nactive_clients = \"2%\"\nidle_in_transaction = \"3, 30s\"\nsession_lifetime = \"5min\"\n\
                 reconnect_storm = \"10s; 20s, 50%\"\nslow_readers = \"1%, 64kB/s\"\nthink = \"exp(1s)\"\n";
     assert_eq!(load(keys).population, population);
+    let wrong = read("[population]\nconnections = 5000\n[load]\nclients = 8\n").expect_err("twice");
+    assert_eq!(wrong, "x.toml:5:1: \"clients\" is in [population] too: write it in one place");
     let wrong = read("[population]\nactive = \"none of them\"\n").expect_err("no clients");
     assert!(wrong.starts_with("x.toml:3:10: expected a share or a number of clients"), "{wrong}");
     let wrong = read("[population]\nactiv = \"2%\"\n").expect_err("unknown");

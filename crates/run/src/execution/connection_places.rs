@@ -70,8 +70,10 @@ impl Runner {
         session: &mut Session,
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), RunError> {
-        // A pooler, or several servers, have more connections than one server.
-        let is_alone = self.pooler.is_none() && self.target.hosts.len() == 1 && !session.is_pooled();
+        // A pooler, or several servers, have more connections than one server; with a connection for each transaction, the
+        // clients need fewer.
+        let is_kept = self.pooler.is_none() && self.targets.is_empty() && !self.spec.reconnect;
+        let is_alone = is_kept && self.target.hosts.len() == 1 && !session.is_pooled();
         let places = if is_alone { ServerPlaces::of(session) } else { None };
         let Some(ServerPlaces { most, reserved, used }) = places else { return Ok(()) };
         let is_superuser = session.parameter("is_superuser") == Some("on");

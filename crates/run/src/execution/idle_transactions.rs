@@ -28,7 +28,7 @@ pub(crate) struct IdleSessions {
 }
 
 impl IdleSessions {
-    /// Connects so many sessions; `None` if there are none.
+    /// Connects this number of sessions; `None` without a plan for them.
     pub(crate) fn start(
         plan: Option<IdleTransactions>,
         number: u32,

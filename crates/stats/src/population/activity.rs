@@ -8,6 +8,9 @@ use crate::SplitMix64;
 /// Distinguishes the streams of groups from others of a seed.
 const GROUPS: u64 = u64::from_be_bytes(*b"\0\0active");
 
+/// Steps that are looked ahead for a client's next time. In a large group it may be later, and the client asks again.
+const STEPS_AHEAD: usize = 128;
+
 /// The times at which a client is active, as far as they were asked for. Times never go back.
 #[derive(Clone, Debug)]
 pub struct ActivityWalk {
@@ -27,12 +30,12 @@ pub struct ActivityWalk {
 pub enum Spell {
     /// Until this time, in seconds.
     Active(f64),
-    /// It becomes active at this time, in seconds.
+    /// It becomes active at this time, in seconds, or must ask again then.
     IdleUntil(f64),
 }
 
 impl ActivityWalk {
-    /// The walk of a client with this number, of so many.
+    /// The walk of one of these clients, by its number.
     pub fn new(plan: ActiveClients, client: u32, clients: u32, seed: u64) -> Self {
         let groups = u64::from(plan.clients.of(clients).min(clients).max(1));
         let (client, clients) = (u64::from(client), u64::from(clients.max(1)));
@@ -55,10 +58,17 @@ impl ActivityWalk {
         while self.until_s <= at_s {
             self.next();
         }
-        while self.active != self.own {
+        for _ in 0..STEPS_AHEAD {
+            if self.active == self.own {
+                break;
+            }
             self.next();
         }
-        if self.since_s <= at_s { Spell::Active(self.until_s) } else { Spell::IdleUntil(self.since_s) }
+        if self.active == self.own && self.since_s <= at_s {
+            Spell::Active(self.until_s)
+        } else {
+            Spell::IdleUntil(self.since_s)
+        }
     }
 
     /// Another member becomes active.
@@ -129,5 +139,30 @@ mod tests {
             assert_eq!(walk.at(at_s - 1e-6), Spell::IdleUntil(at_s));
             assert!(matches!(walk.at(at_s), Spell::Active(until_s) if until_s > at_s));
         }
+    }
+
+    #[test]
+    fn a_client_of_a_large_group_asks_again_and_is_active_only_when_it_is_its_turn() {
+        let clients = 3_000;
+        let mut walks = walks("1, 1s", clients);
+        // Each client looks at the times that it was told, and at a grid that all share.
+        let mut active = vec![0; 400];
+        let mut asked_again = 0;
+        for walk in &mut walks {
+            let mut at_s = 0.0;
+            for (second, count) in active.iter_mut().enumerate() {
+                while at_s <= second as f64 {
+                    let Spell::IdleUntil(next_s) = walk.at(at_s) else { break };
+                    asked_again += usize::from(!matches!(walk.clone().at(next_s), Spell::Active(_)));
+                    at_s = next_s;
+                }
+                if at_s <= second as f64 {
+                    at_s = second as f64;
+                    *count += usize::from(matches!(walk.at(at_s), Spell::Active(_)));
+                }
+            }
+        }
+        assert!(active.iter().all(|count| *count == 1), "{active:?}");
+        assert!(asked_again > 0);
     }
 }

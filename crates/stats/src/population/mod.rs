@@ -111,7 +111,7 @@ impl Population {
         self.session_lifetime.is_some() || !self.storms.is_empty()
     }
 
-    /// The number of sessions that hold a transaction open, beside so many clients.
+    /// The number of sessions that hold a transaction open, beside this number of clients.
     pub fn idle_transactions(&self, clients: u32) -> u32 {
         self.idle_in_transaction.map_or(0, |idle| idle.sessions.of(clients))
     }
@@ -150,7 +150,7 @@ impl ReconnectStorm {
 }
 
 impl SlowReaders {
-    /// Whether the client with this number, of so many, reads slowly. Those that do are spread evenly.
+    /// Whether the client with this number reads slowly. Those that do are spread evenly over all `clients`.
     pub fn includes(self, client: usize, clients: u32) -> bool {
         is_among(client, f64::from(self.clients.of(clients)) / f64::from(clients.max(1)))
     }

@@ -29,7 +29,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// Starts as many connections as the limit allows; none after the end of starts.
     pub(super) fn start_connects(&mut self, now: Timestamp) {
         if self.stopping.timeline.is_over(now) {
-            self.stop_renewing(now);
+            if self.population.is_some() {
+                self.stop_renewing(now);
+            }
             while let Some(connection) = self.sessions.connecting.waiting.pop_front() {
                 let (slot, _) = self.sessions.load.slot_and_link(connection);
                 if !self.sessions.slots[slot].active {

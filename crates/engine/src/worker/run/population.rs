@@ -102,7 +102,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             if !own.active || own.connecting_since.is_some() || !storm.includes(own.client.number) {
                 continue;
             }
-            let Some(member) = &mut own.member else { continue };
+            // Of one that has not left an earlier storm yet, that one counts.
+            let Some(member) = own.member.as_mut().filter(|member| member.storm.is_none()) else { continue };
             member.storm = Some(place);
             let (has_timer, is_free) = (own.timer.is_some(), !own.client.in_transaction);
             if let Some(population) = &mut self.population {

@@ -14,7 +14,7 @@ use crate::worker::slot::ClientSlot;
 /// What a call of the driver has received.
 pub(super) enum Received {
     Nothing,
-    /// So many bytes, or the end of the connection.
+    /// The number of bytes; 0 for the end of the connection.
     Bytes(usize),
 }
 

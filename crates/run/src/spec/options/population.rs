@@ -30,8 +30,8 @@ const fn text(
 pub(super) const ACTIVE_CLIENTS: RunOption = text(
     "active_clients",
     ("active-clients", "N|SHARE[,TIME]"),
-    "Only so many clients work at the same time, such as 16 or 2%; another one takes the place of each after this time on \
-     average (exponential; 10s unless it is given): '2%, 30s'",
+    "Number or share of the clients that work at the same time, such as 16 or 2%; another one takes the place of each after \
+     this time on average (exponential; 10s unless it is given): '2%, 30s'",
     |spec| shown(spec.population.active),
     |spec, value| put(&mut spec.population.active, read(value)),
 );
@@ -72,7 +72,7 @@ pub(super) const RECONNECT_STORM: RunOption = text(
 pub(super) const SLOW_READERS: RunOption = text(
     "slow_readers",
     ("slow-readers", "N|SHARE,RATE"),
-    "So many clients, such as 3 or 1%, read the results no faster than this: '1%, 64kB/s'",
+    "Number or share of the clients that read the results no faster than this: '1%, 64kB/s'",
     |spec| shown(spec.population.slow_readers),
     |spec, value| put(&mut spec.population.slow_readers, read(value)),
 );
