@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_idle_client_is_active_from_the_time_that_it_was_told() {
-        let mut walks = walks("1, 2s", 40);
+        let mut walks = walks("10, 2s", 60);
         for walk in &mut walks {
             let Spell::IdleUntil(at_s) = walk.at(0.0) else { continue };
             assert_eq!(walk.at(at_s - 1e-6), Spell::IdleUntil(at_s));
