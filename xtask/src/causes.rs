@@ -157,9 +157,7 @@ impl<'a> Bench<'a> {
     }
 
     fn pgmeter(&self) -> Command {
-        let mut command = program(&self.options.pgmeter, self.directory);
-        command.env("PGMETER_STORE", self.directory.join("store"));
-        command
+        program(&self.options.pgmeter, self.directory)
     }
 
     fn answer(&self, cause: &Cause, load: MachineLoad) -> Result<Answer, String> {

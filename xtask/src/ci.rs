@@ -14,7 +14,7 @@ use crate::leftovers::Scratch;
 use crate::memory;
 use crate::programs::{self, Programs};
 use crate::test_output::TestCounts;
-use crate::test_programs::{self, Ended};
+use crate::test_programs::{self, Ended, EndedTests};
 use crate::tidy;
 use crate::{dependencies, dist, libraries};
 
@@ -37,10 +37,11 @@ impl Verdict {
 
 /// What to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
+pub(crate) enum Extent {
     /// What each change needs.
     Change,
-    /// The packages and the libraries too, and more inputs for the fuzzer: each night, and before a release.
+    /// The nightly tests, the packages and the libraries too, and more inputs for the fuzzer: each night, and before a
+    /// release.
     All,
 }
 
@@ -75,7 +76,7 @@ fn check(extent: Extent) -> bool {
         None => Verdict::of_step(false, "NOT RUN", "there is nothing to run without a build"),
     };
     verdicts.extend([
-        step("test", || built(|programs, _, scratch| test(programs, scratch))),
+        step("test", || built(test)),
         step("fuzz", || built(|programs, extent, _| fuzz(programs, extent))),
         step("tidy", || tidy(programs.as_ref())),
         step("leftovers", || leftovers(&scratch)),
@@ -198,10 +199,13 @@ const SLOWEST: usize = 3;
 /// continuous integration waits for a run.
 const TEST_LIMIT: Duration = Duration::from_secs(60 * 60);
 
-fn test(programs: &Programs, scratch: &Scratch) -> Verdict {
-    match test_programs::run(&programs.tests, scratch, TEST_LIMIT) {
-        Ok(ended) => {
-            let mut verdict = judge_tests(&ended);
+fn test(programs: &Programs, extent: Extent, scratch: &Scratch) -> Verdict {
+    match test_programs::run(&programs.tests, extent, scratch, TEST_LIMIT) {
+        Ok(EndedTests { programs, left_out }) => {
+            let mut verdict = judge_tests(&programs);
+            if left_out > 0 {
+                verdict.note.push_str(&format!("; {left_out} nightly tests run with --all"));
+            }
             if !scratch.is_in_memory() {
                 verdict.note.push_str("; their files were on a disk, which takes longer");
             }

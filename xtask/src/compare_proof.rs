@@ -5,15 +5,14 @@
 
 mod tables;
 
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::managed_server::{ManagedServer, make_traversable, program};
+use crate::managed_server::{ManagedServer, program};
+use crate::proofs::{self, KnownOption, Proof};
 
 /// pgbench's TPC-B-like transaction, and in `:more` of 10,000 transactions once more. Both A and B have some of these,
 /// so that both prepare the same statements.
@@ -166,140 +165,77 @@ const CASES: [Case; 6] = [
 /// Comparisons that may fail, such as those of a machine that has no time for a transaction, before it is given up.
 const FAILURES_MAX: usize = 10;
 
-/// The options of the command line.
-struct Options {
-    pgmeter: PathBuf,
-    results: PathBuf,
-    budget: String,
-    /// Comparisons of each case.
-    numbers: [usize; CASES.len()],
-}
-
 /// The name of the server.
 const NAME: &str = "proof";
 
+/// Comparisons of each case, and the time of one.
+const KNOWN: [KnownOption; CASES.len() + 1] = [
+    ("tpcb", "60"),
+    ("inserts", "30"),
+    ("servers", "10"),
+    ("slower", "20"),
+    ("parallel", "20"),
+    ("parallel-slower", "20"),
+    ("budget", "30s"),
+];
+
 pub(crate) fn run(arguments: &[&str]) -> bool {
-    let shown = Options::parse(arguments).and_then(|options| options.run());
-    if let Err(reason) = &shown {
-        eprintln!("compare-proof: {reason}");
-    }
-    shown.is_ok()
+    proofs::run("compare-proof", &KNOWN, arguments, prove)
 }
 
-impl Options {
-    fn parse(arguments: &[&str]) -> Result<Self, String> {
-        let mut options = Self {
-            pgmeter: crate::root().join("target/release/pgmeter"),
-            results: crate::root().join("target/compare-proof.jsonl"),
-            budget: "30s".to_owned(),
-            numbers: [60, 30, 10, 20, 20, 20],
-        };
-        for argument in arguments {
-            let (name, value) = argument.split_once('=').ok_or_else(|| usage(argument))?;
-            let case = CASES.iter().position(|case| name.strip_prefix("--") == Some(case.name));
-            match (name, case) {
-                (_, Some(at)) => options.numbers[at] = value.parse().map_err(|_| usage(argument))?,
-                ("--pgmeter", _) => options.pgmeter = PathBuf::from(value),
-                ("--results", _) => options.results = PathBuf::from(value),
-                ("--budget", _) => value.clone_into(&mut options.budget),
-                _ => return Err(usage(argument)),
+fn prove(proof: &Proof) -> Result<(), String> {
+    let directory = proofs::directory()?;
+    for (name, text) in FILES {
+        std::fs::write(directory.path().join(name), text).map_err(|error| error.to_string())?;
+    }
+    let mut lines = proof.lines()?;
+    let (mut server, mut failed) = (None, 0);
+    while let Some(case) = proof.next(&CASES, |case| case.name, &lines) {
+        if case.is_on_one_server && server.is_none() {
+            server = Some(ManagedServer::start(&proof.pgmeter, directory.path(), NAME, &[])?);
+        }
+        let dsn = server.as_ref().filter(|_| case.is_on_one_server).map(|server| server.dsn.as_str());
+        let begun = Instant::now();
+        let answer = match compare(proof, case, directory.path(), dsn) {
+            Ok(answer) => answer,
+            Err(reason) if failed < FAILURES_MAX => {
+                failed += 1;
+                eprintln!("{}: repeated: {reason}", case.name);
+                continue;
             }
-        }
-        Ok(options)
-    }
-
-    fn run(&self) -> Result<(), String> {
-        let directory =
-            tempfile::Builder::new().prefix("pgmeter-proof-").tempdir().map_err(|e| e.to_string())?;
-        make_traversable(directory.path())?;
-        for (name, text) in FILES {
-            std::fs::write(directory.path().join(name), text).map_err(|error| error.to_string())?;
-        }
-        let mut lines = read(&self.results)?;
-        let (mut server, mut failed) = (None, 0);
-        while let Some(case) = self.next(&lines) {
-            if case.is_on_one_server && server.is_none() {
-                server = Some(ManagedServer::start(&self.pgmeter, directory.path(), NAME, &[])?);
-            }
-            let dsn = server.as_ref().filter(|_| case.is_on_one_server).map(|server| server.dsn.as_str());
-            let begun = Instant::now();
-            let answer = match self.compare(case, directory.path(), dsn) {
-                Ok(answer) => answer,
-                Err(reason) if failed < FAILURES_MAX => {
-                    failed += 1;
-                    eprintln!("{}: repeated: {reason}", case.name);
-                    continue;
-                }
-                Err(reason) => return Err(reason),
-            };
-            let line = json!({
-                "case": case.name,
-                "budget": self.budget,
-                "pgmeter_version": answer["pgmeter_version"],
-                "started_at": answer["started_at"],
-                "seed": answer["method"]["seed"],
-                "block_s": answer["method"]["block_s"],
-                "pairs": answer["pairs"].as_array().map_or(0, Vec::len),
-                "seconds": begun.elapsed().as_secs_f64(),
-                "decision": answer["decision"],
-                "findings": answer["findings"],
-            });
-            append(&self.results, &line)?;
-            println!("{}: {}", case.name, tables::summary_line(&line));
-            lines.push(line);
-        }
-        drop(server);
-        println!("{}", tables::tables(&CASES, &lines));
-        Ok(())
-    }
-
-    /// The case of which the smallest share is done: after an interruption there are some of each.
-    fn next(&self, lines: &[Value]) -> Option<&'static Case> {
-        let left = |(at, case): (usize, &'static Case)| {
-            let (done, number) = (tables::of_case(lines, case).count(), self.numbers[at]);
-            (done < number).then(|| (done as f64 / number as f64, case))
+            Err(reason) => return Err(reason),
         };
-        let cases = CASES.iter().enumerate().filter_map(left);
-        cases.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, case)| case)
+        let line = json!({
+            "case": case.name,
+            "budget": proof.text("budget"),
+            "pgmeter_version": answer["pgmeter_version"],
+            "started_at": answer["started_at"],
+            "seed": answer["method"]["seed"],
+            "block_s": answer["method"]["block_s"],
+            "pairs": answer["pairs"].as_array().map_or(0, Vec::len),
+            "seconds": begun.elapsed().as_secs_f64(),
+            "decision": answer["decision"],
+            "findings": answer["findings"],
+        });
+        proof.append(&line)?;
+        println!("{}: {}", case.name, tables::summary_line(&line));
+        lines.push(line);
     }
-
-    fn compare(&self, case: &Case, directory: &Path, dsn: Option<&str>) -> Result<Value, String> {
-        let mut command = program(&self.pgmeter, directory);
-        command.args(["compare", "--factor", case.factor]).args(case.load).args([
-            "--budget",
-            &self.budget,
-            "--format",
-            "json",
-        ]);
-        command.args(dsn.into_iter().flat_map(|dsn| ["--key", "restore=never", "--dsn", dsn]));
-        let output = command.stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
-        serde_json::from_slice(&output.stdout).map_err(|_| {
-            format!("a comparison printed no result: {}", String::from_utf8_lossy(&output.stderr))
-        })
-    }
+    drop(server);
+    println!("{}", tables::tables(&CASES, &lines));
+    Ok(())
 }
 
-fn usage(argument: &str) -> String {
-    format!(
-        "\"{argument}\"? known are --tpcb=60 --inserts=30 --servers=10 --slower=20 --parallel=20 \
-         --parallel-slower=20 --budget=30s --results=FILE --pgmeter=PATH"
-    )
-}
-
-/// The comparisons of the results file; none if there is no file.
-fn read(path: &Path) -> Result<Vec<Value>, String> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("{}: {error}", path.display())),
-    };
-    let line =
-        |line: &str| serde_json::from_str(line).map_err(|error| format!("{}: {error}", path.display()));
-    text.lines().map(line).collect()
-}
-
-fn append(path: &Path, line: &Value) -> Result<(), String> {
-    let opened: std::io::Result<File> = OpenOptions::new().create(true).append(true).open(path);
-    let appended = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
-    appended.map_err(|error| format!("{}: {error}", path.display()))
+fn compare(proof: &Proof, case: &Case, directory: &Path, dsn: Option<&str>) -> Result<Value, String> {
+    let mut command = program(&proof.pgmeter, directory);
+    command.args(["compare", "--factor", case.factor]).args(case.load).args([
+        "--budget",
+        proof.text("budget"),
+        "--format",
+        "json",
+    ]);
+    command.args(dsn.into_iter().flat_map(|dsn| ["--key", "restore=never", "--dsn", dsn]));
+    let output = command.stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("a comparison printed no result: {}", String::from_utf8_lossy(&output.stderr)))
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 /// Inputs for each target in a short round; fewer where an input takes long.
 pub const SHORT_ROUND: u64 = 10_000;
 /// The same for each change.
-pub const SHORTEST_ROUND: u64 = 2_000;
+pub const SHORTEST_ROUND: u64 = 500;
 
 /// Runs the fuzzer with these arguments; true if it found nothing.
 pub fn run(arguments: &[&str]) -> bool {

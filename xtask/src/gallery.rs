@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-const TEST: &str = "gallery::look::every_page_of_the_gallery_can_be_read_in_every_window_and_theme";
+const TEST: &str = "gallery::look::nightly::every_page_of_the_gallery_can_be_read_in_every_window_and_theme";
 
 /// Makes all pages, or those whose names begin with one of the arguments.
 pub(crate) fn run(arguments: &[&str]) -> bool {

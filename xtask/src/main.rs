@@ -20,6 +20,7 @@ mod libraries;
 mod managed_server;
 mod memory;
 mod programs;
+mod proofs;
 mod prove;
 mod queue_proof;
 mod same_records;

@@ -40,10 +40,11 @@ impl Drop for ManagedServer<'_> {
     }
 }
 
-/// pgmeter with its state in `directory`.
+/// pgmeter with its state and its results in `directory`.
 pub(crate) fn program(pgmeter: &Path, directory: &Path) -> Command {
     let mut command = Command::new(pgmeter);
     command.current_dir(directory).env("PGMETER_STATE_DIR", directory.join("state"));
+    command.env("PGMETER_STORE", directory.join("store"));
     command
 }
 

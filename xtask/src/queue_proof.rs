@@ -2,14 +2,17 @@
 //! and a simulation of the same queue says which rate keeps the goal. Shown are how many intervals contain it, the cost, and
 //! the widths. Each search is a line of the results file as soon as it ends, and the next call goes on from there.
 
+use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::managed_server::{make_traversable, program};
-use crate::search_proof::{append, read};
+use crate::managed_server::program;
+use crate::proofs::{self, KnownOption, Proof, of_case};
 
 /// The goal: 95 % of the transactions within this time.
 const LIMIT_S: f64 = 0.06;
@@ -68,78 +71,61 @@ const CASES: [Case; 4] = [
     },
 ];
 
-struct Options {
-    pgmeter: PathBuf,
-    results: PathBuf,
-    number: usize,
-}
+/// Searches of each server, and searches that run at the same time. Each uses about 2 % of a processor.
+const KNOWN: [KnownOption; 2] = [("number", "10"), ("at-once", "4")];
 
 pub(crate) fn run(arguments: &[&str]) -> bool {
-    let shown = Options::parse(arguments).and_then(|options| options.run());
-    if let Err(reason) = &shown {
-        eprintln!("queue-proof: {reason}");
-    }
-    shown.is_ok()
+    proofs::run("queue-proof", &KNOWN, arguments, prove)
 }
 
-impl Options {
-    fn parse(arguments: &[&str]) -> Result<Self, String> {
-        let mut options = Self {
-            pgmeter: crate::root().join("target/release/pgmeter"),
-            results: crate::root().join("target/queue-proof.jsonl"),
-            number: 10,
-        };
-        for argument in arguments {
-            let usage = || format!("\"{argument}\"? known are --number=10 --results=FILE --pgmeter=PATH");
-            match argument.split_once('=').ok_or_else(usage)? {
-                ("--number", value) => options.number = value.parse().map_err(|_| usage())?,
-                ("--pgmeter", value) => options.pgmeter = PathBuf::from(value),
-                ("--results", value) => options.results = PathBuf::from(value),
-                _ => return Err(usage()),
-            }
-        }
-        Ok(options)
-    }
-
-    fn run(&self) -> Result<(), String> {
-        let directory =
-            tempfile::Builder::new().prefix("pgmeter-proof-").tempdir().map_err(|error| error.to_string())?;
-        make_traversable(directory.path())?;
-        std::fs::write(directory.path().join("one.sql"), "SELECT 1;\n").map_err(|error| error.to_string())?;
-        let mut lines = read(&self.results);
-        for round in 0..self.number {
-            for case in &CASES {
-                if of_case(&lines, case).count() > round {
-                    continue;
-                }
-                let line = self.search(case, directory.path())?;
+fn prove(proof: &Proof) -> Result<(), String> {
+    let lines = Mutex::new(proof.lines()?);
+    let left = Mutex::new(left(proof.number("number"), &locked(&lines)));
+    thread::scope(|scope| {
+        let work = || -> Result<(), String> {
+            while let Some(case) = next(&left) {
+                let line = search(case, &proof.pgmeter)?;
                 println!("{line}");
-                append(&self.results, &line)?;
+                let mut lines = locked(&lines);
+                proof.append(&line)?;
                 lines.push(line);
             }
-        }
-        CASES.iter().for_each(|case| println!("{}", conclusion(case, &lines)));
-        Ok(())
-    }
+            Ok(())
+        };
+        let workers: Vec<_> = (0..proof.number("at-once")).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("it does not panic"))
+    })?;
+    let lines = locked(&lines);
+    CASES.iter().for_each(|case| println!("{}", conclusion(case, &lines)));
+    Ok(())
+}
 
-    fn search(&self, case: &Case, directory: &Path) -> Result<Value, String> {
-        let server = Null::start(&self.pgmeter, directory, case)?;
-        let mut command = program(&self.pgmeter, directory);
-        command.args(["search", "-n", "-f", "one.sql", "--goal", GOAL, "-c", "64", "--width", "3%"]);
-        command.args(["--budget", BUDGET, "--format", "json", &server.conninfo]);
-        let output = command.stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
-        let answer: Value = serde_json::from_slice(&output.stdout).map_err(|_| {
-            format!("a search printed no result: {}", String::from_utf8_lossy(&output.stderr))
-        })?;
-        let search = &answer["search"];
-        Ok(json!({
-            "case": case.name,
-            "answer": search["answer"],
-            "rate_tps": search["rate_tps"],
-            "interval": search["interval"],
-            "seconds": search["elapsed_s"],
-        }))
-    }
+/// The searches that are not done, in turns, so that a drift of the machine hits all cases.
+fn left(number: usize, lines: &[Value]) -> VecDeque<&'static Case> {
+    let is_left = |round, case: &Case| of_case(lines, case.name).count() <= round;
+    let of_round = |round| CASES.iter().filter(move |case| is_left(round, case));
+    (0..number).flat_map(of_round).collect()
+}
+
+fn search(case: &Case, pgmeter: &Path) -> Result<Value, String> {
+    let directory = proofs::directory()?;
+    let directory = directory.path();
+    std::fs::write(directory.join("one.sql"), "SELECT 1;\n").map_err(|error| error.to_string())?;
+    let server = Null::start(pgmeter, directory, case)?;
+    let mut command = program(pgmeter, directory);
+    command.args(["search", "-n", "-f", "one.sql", "--goal", GOAL, "-c", "64", "--width", "3%"]);
+    command.args(["--budget", BUDGET, "--format", "json", &server.conninfo]);
+    let output = command.stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
+    let answer: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("a search printed no result: {}", String::from_utf8_lossy(&output.stderr)))?;
+    let search = &answer["search"];
+    Ok(json!({
+        "case": case.name,
+        "answer": search["answer"],
+        "rate_tps": search["rate_tps"],
+        "interval": search["interval"],
+        "seconds": search["elapsed_s"],
+    }))
 }
 
 /// A null server as a process of its own, which ends when its standard input is closed.
@@ -176,13 +162,17 @@ impl Drop for Null {
     }
 }
 
-fn of_case<'a>(lines: &'a [Value], case: &'a Case) -> impl Iterator<Item = &'a Value> {
-    lines.iter().filter(|line| line["case"] == case.name)
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn next(left: &Mutex<VecDeque<&'static Case>>) -> Option<&'static Case> {
+    locked(left).pop_front()
 }
 
 fn conclusion(case: &Case, lines: &[Value]) -> String {
     let truth = case.rate_that_keeps();
-    let all: Vec<&Value> = of_case(lines, case).collect();
+    let all: Vec<&Value> = of_case(lines, case.name).collect();
     let intervals: Vec<[f64; 2]> = (all.iter())
         .filter_map(|line| Some([line["interval"]["low"].as_f64()?, line["interval"]["high"].as_f64()?]))
         .collect();

@@ -2,14 +2,13 @@
 //! and how often `compare --search` finds a server that needs a quarter more CPU time, which is a CPU share of 20 % less.
 //! Each search is a line of the results file as soon as it ends, and the next call goes on from there.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::managed_server::{ManagedServer, make_traversable, program};
+use crate::managed_server::{ManagedServer, program};
+use crate::proofs::{self, KnownOption, Proof, of_case};
 
 /// Some milliseconds of CPU time, in proportion to `:n`.
 const SCRIPT: &str = "SELECT sum(i * i) FROM generate_series(1, :n) AS i;\n";
@@ -27,105 +26,58 @@ struct Case {
 }
 
 const CASES: [Case; 3] = [
-    Case { name: "same", what: "ten searches of one server", n: &["20000"], budget: "60s" },
+    Case { name: "same", what: "ten searches of one server", n: &["20000"], budget: "90s" },
     Case {
         name: "slower",
         what: "compare --search: B needs 25 % more CPU time",
         n: &["20000", "25000"],
-        budget: "100s",
+        budget: "200s",
     },
     Case {
         name: "equal",
         what: "compare --search: a server with itself",
         n: &["20000", "20001"],
-        budget: "100s",
+        budget: "200s",
     },
 ];
 
-/// The options of the command line.
-struct Options {
-    pgmeter: PathBuf,
-    results: PathBuf,
-    numbers: [usize; CASES.len()],
-}
+/// The number of each case.
+const KNOWN: [KnownOption; CASES.len()] = [("same", "10"), ("slower", "10"), ("equal", "0")];
 
 pub(crate) fn run(arguments: &[&str]) -> bool {
-    let shown = Options::parse(arguments).and_then(|options| options.run());
-    if let Err(reason) = &shown {
-        eprintln!("search-proof: {reason}");
-    }
-    shown.is_ok()
+    proofs::run("search-proof", &KNOWN, arguments, prove)
 }
 
-impl Options {
-    fn parse(arguments: &[&str]) -> Result<Self, String> {
-        let mut options = Self {
-            pgmeter: crate::root().join("target/release/pgmeter"),
-            results: crate::root().join("target/search-proof.jsonl"),
-            numbers: [10, 10, 0],
-        };
-        for argument in arguments {
-            let usage = || {
-                format!(
-                    "\"{argument}\"? known are --same=10 --slower=10 --equal=0 --results=FILE --pgmeter=PATH"
-                )
-            };
-            let (name, value) = argument.split_once('=').ok_or_else(usage)?;
-            let case = CASES.iter().position(|case| name.strip_prefix("--") == Some(case.name));
-            match (name, case) {
-                (_, Some(at)) => options.numbers[at] = value.parse().map_err(|_| usage())?,
-                ("--pgmeter", _) => options.pgmeter = PathBuf::from(value),
-                ("--results", _) => options.results = PathBuf::from(value),
-                _ => return Err(usage()),
-            }
+fn prove(proof: &Proof) -> Result<(), String> {
+    let directory = proofs::directory()?;
+    std::fs::write(directory.path().join("work.sql"), SCRIPT).map_err(|error| error.to_string())?;
+    let mut lines = proof.lines()?;
+    let server = ManagedServer::start(&proof.pgmeter, directory.path(), NAME, &[])?;
+    while let Some(case) = proof.next(&CASES, |case| case.name, &lines) {
+        let answer = search(case, &proof.pgmeter, directory.path(), &server.dsn)?;
+        let line = summary(case, &answer);
+        println!("{line}");
+        proof.append(&line)?;
+        lines.push(line);
+    }
+    drop(server);
+    CASES.iter().for_each(|case| println!("{}", conclusion(case, &lines)));
+    Ok(())
+}
+
+fn search(case: &Case, pgmeter: &Path, directory: &Path, dsn: &str) -> Result<Value, String> {
+    let mut command = program(pgmeter, directory);
+    match case.n {
+        [n] => command.args(["search", "-n", "-D", &format!("n={n}"), dsn]),
+        levels => {
+            let factor = format!("variables.n={}", levels.join(","));
+            command.args(["compare", "--search", "--in-place", "-d", dsn, "--factor", &factor])
         }
-        Ok(options)
-    }
-
-    fn run(&self) -> Result<(), String> {
-        let directory =
-            tempfile::Builder::new().prefix("pgmeter-proof-").tempdir().map_err(|e| e.to_string())?;
-        make_traversable(directory.path())?;
-        std::fs::write(directory.path().join("work.sql"), SCRIPT).map_err(|error| error.to_string())?;
-        let mut lines = read(&self.results);
-        let server = ManagedServer::start(&self.pgmeter, directory.path(), NAME, &[])?;
-        // In turns, so that a drift of the machine hits all cases.
-        while let Some(case) = self.next(&lines) {
-            let answer = self.search(case, directory.path(), &server.dsn)?;
-            let line = summary(case, &answer);
-            println!("{line}");
-            append(&self.results, &line)?;
-            lines.push(line);
-        }
-        drop(server);
-        CASES.iter().for_each(|case| println!("{}", conclusion(case, &lines)));
-        Ok(())
-    }
-
-    /// The case of which the smallest share is done.
-    fn next(&self, lines: &[Value]) -> Option<&'static Case> {
-        let left = |(at, case): (usize, &'static Case)| {
-            let (done, number) = (of_case(lines, case).count(), self.numbers[at]);
-            (done < number).then(|| (done as f64 / number as f64, case))
-        };
-        let cases = CASES.iter().enumerate().filter_map(left);
-        cases.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, case)| case)
-    }
-
-    fn search(&self, case: &Case, directory: &Path, dsn: &str) -> Result<Value, String> {
-        let mut command = program(&self.pgmeter, directory);
-        match case.n {
-            [n] => command.args(["search", "-n", "-D", &format!("n={n}"), dsn]),
-            levels => {
-                let factor = format!("variables.n={}", levels.join(","));
-                command.args(["compare", "--search", "--in-place", "-d", dsn, "--factor", &factor])
-            }
-        };
-        let load = ["-f", "work.sql", "--goal", GOAL, "-c", "8", "--budget", case.budget, "--format", "json"];
-        let output = command.args(load).stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
-        serde_json::from_slice(&output.stdout)
-            .map_err(|_| format!("a search printed no result: {}", String::from_utf8_lossy(&output.stderr)))
-    }
+    };
+    let load = ["-f", "work.sql", "--goal", GOAL, "-c", "8", "--budget", case.budget, "--format", "json"];
+    let output = command.args(load).stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("a search printed no result: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
 /// What is kept of a result.
@@ -152,13 +104,9 @@ fn summary(case: &Case, answer: &Value) -> Value {
     })
 }
 
-fn of_case<'a>(lines: &'a [Value], case: &'a Case) -> impl Iterator<Item = &'a Value> {
-    lines.iter().filter(|line| line["case"] == case.name)
-}
-
 /// The spread of the answers against their intervals; of comparisons, how often they found what.
 fn conclusion(case: &Case, lines: &[Value]) -> String {
-    let all: Vec<&Value> = of_case(lines, case).collect();
+    let all: Vec<&Value> = of_case(lines, case.name).collect();
     let (figure, interval) = if case.n.len() == 1 {
         ("/search/rate_tps", "/search/interval")
     } else {
@@ -192,17 +140,4 @@ fn conclusion(case: &Case, lines: &[Value]) -> String {
         100.0 * spread,
         100.0 * half
     )
-}
-
-/// The lines of a results file; none if there is no file.
-pub(crate) fn read(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-/// Adds a line to a results file.
-pub(crate) fn append(path: &Path, line: &Value) -> Result<(), String> {
-    let opened = OpenOptions::new().create(true).append(true).open(path);
-    let appended = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
-    appended.map_err(|error| format!("{}: {error}", path.display()))
 }

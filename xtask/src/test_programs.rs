@@ -1,6 +1,7 @@
 //! Runs the test programs of the workspace. Most tests wait for servers, so several programs run at a time, each with more
 //! threads than the machine has processors. Tests that measure are in modules named `measuring`: they run afterwards,
-//! three at a time. Cargo would run one program after the other.
+//! three at a time. Those in modules named `nightly` run only if all are asked for. Cargo would run one program after the
+//! other.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::ci::Extent;
 use crate::leftovers::Scratch;
 use crate::programs::TestProgram;
 use crate::test_output::{self, TestCounts};
@@ -16,11 +18,16 @@ use crate::test_output::{self, TestCounts};
 /// Programs that run at the same time.
 const PROGRAMS_AT_ONCE: usize = 2;
 /// Tests of a program that run at the same time.
-const TEST_THREADS: usize = 4;
+const TEST_THREADS: usize = 6;
 /// Tests that measure and run at the same time. Most of them wait for sleeping backends.
 const MEASURING_THREADS: usize = 3;
 /// A part of the path of a test that measures.
 const MEASURING: &str = "measuring::";
+/// A part of the path of a test that repeats others on more servers or with more inputs.
+const NIGHTLY: &str = "nightly::";
+
+/// Tells the tests that repeat on several versions of PostgreSQL to take all of them, not the newest alone.
+const VERSIONS: &str = "PGMETER_TEST_VERSIONS";
 
 /// How the tests of one program ended.
 pub struct Ended {
@@ -34,6 +41,14 @@ pub struct Ended {
     pub time: Duration,
 }
 
+/// How the tests ended.
+pub struct EndedTests {
+    /// Those that ran, by program.
+    pub programs: Vec<Ended>,
+    /// Nightly tests that did not run.
+    pub left_out: usize,
+}
+
 /// A part of a program's tests.
 struct Job<'a> {
     program: &'a TestProgram,
@@ -41,13 +56,23 @@ struct Job<'a> {
     measures: bool,
 }
 
-/// Runs all tests. After `limit`, programs that still run are killed, and the others do not start: these count as failed.
-pub fn run(programs: &[TestProgram], scratch: &Scratch, limit: Duration) -> io::Result<Vec<Ended>> {
+/// Runs the tests of these programs. After `limit`, programs that still run are killed, and the others do not start: these
+/// count as failed.
+pub fn run(
+    programs: &[TestProgram],
+    extent: Extent,
+    scratch: &Scratch,
+    limit: Duration,
+) -> io::Result<EndedTests> {
     let mut together = Vec::new();
     let mut afterwards = Vec::new();
+    let mut left_out = 0;
     for program in programs {
-        let tests = list(program)?;
-        let measuring = tests.iter().filter(|test| measures(test)).count();
+        let all = list(program)?;
+        let tests: Vec<&String> =
+            all.iter().filter(|test| extent == Extent::All || !is_in(NIGHTLY, test)).collect();
+        left_out += all.len() - tests.len();
+        let measuring = tests.iter().filter(|test| is_in(MEASURING, test)).count();
         let job = |tests, measures| Job { program, tests, measures };
         together.extend(Some(job(tests.len() - measuring, false)).filter(|job| job.tests > 0));
         afterwards.extend(Some(job(measuring, true)).filter(|job| job.tests > 0));
@@ -55,10 +80,10 @@ pub fn run(programs: &[TestProgram], scratch: &Scratch, limit: Duration) -> io::
     // The one with the most tests takes longest, so that it begins first.
     together.sort_by_key(|job| std::cmp::Reverse(job.tests));
     let _stand_ins = scratch.replace_initdb()?;
-    let runner = Runner { scratch, start: Instant::now(), limit };
+    let runner = Runner { extent, scratch, start: Instant::now(), limit };
     let mut ended = runner.run_all(together, PROGRAMS_AT_ONCE)?;
     ended.extend(runner.run_all(afterwards, 1)?);
-    Ok(ended)
+    Ok(EndedTests { programs: ended, left_out })
 }
 
 /// The names of a program's tests.
@@ -68,8 +93,9 @@ fn list(program: &TestProgram) -> io::Result<Vec<String>> {
     Ok(stdout.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-fn measures(test: &str) -> bool {
-    format!("::{test}").contains(&format!("::{MEASURING}"))
+/// Whether a test is in a module of this name.
+fn is_in(module: &str, test: &str) -> bool {
+    format!("::{test}").contains(&format!("::{module}"))
 }
 
 /// A program in the surroundings that cargo gives it.
@@ -81,6 +107,7 @@ fn command(program: &TestProgram) -> Command {
 }
 
 struct Runner<'a> {
+    extent: Extent,
     scratch: &'a Scratch,
     start: Instant,
     limit: Duration,
@@ -116,6 +143,10 @@ impl Runner<'_> {
         let threads = if job.measures { MEASURING_THREADS } else { TEST_THREADS };
         command.arg(format!("--test-threads={threads}"));
         command.args(if job.measures { [MEASURING].as_slice() } else { &["--skip", MEASURING] });
+        match self.extent {
+            Extent::Change => command.args(["--skip", NIGHTLY]),
+            Extent::All => command.env(VERSIONS, "all"),
+        };
         let left = self.limit.saturating_sub(self.start.elapsed());
         let (status, stdout, stderr) = self.scratch.run(&mut command, left)?;
         Ok(judge(job, &Output { status, stdout, stderr }, start.elapsed()))
@@ -188,8 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn only_modules_named_measuring_have_tests_that_measure() {
-        assert!(measures("measuring::a") && measures("x::measuring::a"));
-        assert!(!measures("x::unmeasuring::a") && !measures("x::measuring"));
+    fn a_test_is_in_the_modules_of_its_path() {
+        assert!(is_in(MEASURING, "measuring::a") && is_in(MEASURING, "x::measuring::a"));
+        assert!(!is_in(MEASURING, "x::unmeasuring::a") && !is_in(MEASURING, "x::measuring"));
+        assert!(is_in(NIGHTLY, "measuring::nightly::a") && !is_in(NIGHTLY, "measuring::a"));
     }
 }

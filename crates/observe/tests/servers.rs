@@ -75,7 +75,7 @@ fn missing(observation: &Observation) -> Vec<String> {
 
 #[test]
 fn each_version_answers_all_that_it_is_asked() {
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let conninfo = Cluster::shared(version).database("answers");
         let insert = "insert into kept select generate_series(1, 1000)";
         client(&conninfo).execute("create table kept (id int primary key)").unwrap();
@@ -128,7 +128,7 @@ fn the_recorded_catalogues_are_those_of_real_servers() {
 
 #[test]
 fn a_queue_for_one_row_is_an_event_that_names_it() {
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let conninfo = Cluster::shared(version).database("queue");
         client(&conninfo).execute("create table hot as select 1 as id").unwrap();
         let update = "update hot set id = 1";
@@ -216,7 +216,7 @@ fn without_a_backend_that_lasts_there_is_no_memory_but_a_reason() {
 
 #[test]
 fn a_role_that_may_see_little_is_told_so_and_sees_its_own() {
-    for version in ["9.6", "18"] {
+    for version in Cluster::versions(["9.6", "18"]) {
         let cluster = Cluster::shared(version);
         let conninfo = cluster.database("guest");
         let role = format!("observed_guest_{}", version.replace('.', "_"));

@@ -9,6 +9,7 @@ mod disk;
 mod regress;
 
 use std::time::Duration;
+use testkit::cluster::Cluster;
 
 use bench::{Bench, Small, fails, queries};
 use pgmeter_queries::{QueryPhase, QuerySetSpec, answer};
@@ -61,7 +62,7 @@ fn settings_of_the_database_change_no_answer() {
         "extra_float_digits to -10",
         "client_encoding to 'LATIN1'",
     ];
-    for version in ["9.6", "18"] {
+    for version in Cluster::versions(["9.6", "18"]) {
         let bench = Bench::new(version, "odd_settings");
         let mut sums = Vec::new();
         for settings in [&[][..], &odd[..]] {

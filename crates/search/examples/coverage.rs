@@ -29,6 +29,8 @@ fn main() {
     };
     let fixed = SimulatedServer { law: Law::Fixed, servers: 1, service_s: 0.001, ..base };
     let pause = Some((0.03, 5.0));
+    // Those of `cargo xtask queue-proof`, with its budget.
+    let slow = SimulatedServer { service_s: 0.005, spread: 0.0, limit_s: 0.06, share: 0.05, ..base };
     let cases = [
         ("M/M/2, sets ± 1 %", SimulatedServer { spread: 0.01, ..base }),
         ("M/D/1, sets ± 1 %", SimulatedServer { spread: 0.01, ..fixed }),
@@ -38,6 +40,10 @@ fn main() {
         ("M/D/1, sets ± 3 %, pauses", SimulatedServer { spread: 0.03, pause, ..fixed }),
         ("M/M/2, sets ± 6.4 %, pauses", SimulatedServer { pause, ..base }),
         ("M/D/1, sets ± 6.4 %, pauses", SimulatedServer { pause, ..fixed }),
+        ("M/M/1, short", SimulatedServer { servers: 1, ..slow }),
+        ("M/M/4, short", SimulatedServer { servers: 4, service_s: 0.01, ..slow }),
+        ("M/D/1, short", SimulatedServer { law: Law::Fixed, servers: 1, ..slow }),
+        ("M/M/1, pauses, short", SimulatedServer { servers: 1, pause: Some((0.1, 5.1)), ..slow }),
     ];
     println!(
         "{:32} {:>8} {:>9} {:>9} {:>9} {:>8} {:>8}",
@@ -47,11 +53,12 @@ fn main() {
     for (name, server) in
         cases.into_iter().enumerate().filter(|(at, _)| only.is_none_or(|only| only == *at)).map(|(_, it)| it)
     {
+        let budget_s = if name.ends_with("short") { 150.0 } else { 600.0 };
         let truth = (server.truth(400, 1) * server.truth(400, 2)).sqrt();
         let (mut covered, mut costs, mut ratios, mut halves, mut numbers) =
             (0, vec![], vec![], vec![], vec![]);
         for seed in 0..searches {
-            let (answer, cost_s, trials) = server.search(0.03, 600.0, FIRST_SEED + seed);
+            let (answer, cost_s, trials) = server.search(0.03, budget_s, FIRST_SEED + seed);
             if let Answer::Sustains(estimate) = answer {
                 covered += u64::from((estimate.low_tps..=estimate.high_tps).contains(&truth));
                 ratios.push(estimate.rate_tps / truth);

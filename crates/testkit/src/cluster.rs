@@ -28,6 +28,8 @@ const SETTINGS: [(&str, &str); 7] = [
 pub const FEW_BUFFERS: (&str, &str) = ("shared_buffers", "1MB");
 /// A folder on a disk, where the others are in memory.
 const ON_DISK: &str = "PGMETER_TEST_DISK_DIR";
+/// Which versions to test on.
+const VERSIONS: &str = "PGMETER_TEST_VERSIONS";
 /// Length of the part of a test's name in the name of its database, which PostgreSQL limits to 63 bytes.
 const NAME_LENGTH: usize = 48;
 
@@ -39,6 +41,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// The versions to test on: the newest of these, or all if the variable `PGMETER_TEST_VERSIONS` is `all`, which it is
+    /// under `cargo xtask ci --all`.
+    pub fn versions<const N: usize>(of: [&'static str; N]) -> Vec<&'static str> {
+        let newest = of.into_iter().max_by(|one, other| number(one).total_cmp(&number(other)));
+        let is_all = std::env::var_os(VERSIONS).is_some_and(|chosen| chosen == "all");
+        if is_all { of.to_vec() } else { newest.into_iter().collect() }
+    }
+
     /// The server of this major version ("18", "9.6") shared by all tests of the process; the first call starts it.
     ///
     /// # Panics
@@ -237,6 +247,11 @@ fn debian_with(library: &str) -> Option<PathBuf> {
         fits.then(|| (version, entry.path().join("bin")))
     });
     versions.max().map(|(_, bin_dir)| bin_dir)
+}
+
+/// 9.6 of "9.6".
+fn number(version: &str) -> f64 {
+    version.parse().expect("a number")
 }
 
 /// Characters that need no quotes in SQL or in a connection string.

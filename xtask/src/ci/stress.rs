@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use super::{TEST_LIMIT, Verdict, build};
+use super::{Extent, TEST_LIMIT, Verdict, build};
 use crate::leftovers::Scratch;
 use crate::programs::TestProgram;
 use crate::test_output;
@@ -60,7 +60,7 @@ fn rounds_of(programs: &[TestProgram], rounds: u32) -> std::io::Result<BTreeMap<
     let mut failed = BTreeMap::new();
     for round in 1..=rounds {
         let scratch = Scratch::new()?;
-        let ended = test_programs::run(programs, &scratch, TEST_LIMIT)?;
+        let ended = test_programs::run(programs, Extent::All, &scratch, TEST_LIMIT)?.programs;
         scratch.remove()?;
         for Ended { program, counts, failures, .. } in &ended {
             let mut names: Vec<String> =

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::Case;
+use crate::proofs::of_case;
 
 /// Metrics: those with a promised rate of false alarms first.
 const METRICS: [(&str, &str); 7] = [
@@ -19,11 +20,6 @@ const METRICS: [(&str, &str); 7] = [
 ];
 /// How many of them have a promised rate.
 const PROMISED: usize = 5;
-
-pub(super) fn of_case<'a>(lines: &'a [Value], case: &Case) -> impl Iterator<Item = &'a Value> {
-    let name = case.name;
-    lines.iter().filter(move |line| line["case"] == name)
-}
 
 /// One comparison as a line of text.
 pub(super) fn summary_line(line: &Value) -> String {
@@ -48,7 +44,7 @@ fn finding<'a>(line: &'a Value, metric: &str) -> Option<&'a Value> {
 pub(super) fn tables(cases: &[Case], lines: &[Value]) -> String {
     let mut out = String::new();
     for case in cases {
-        let lines: Vec<&Value> = of_case(lines, case).collect();
+        let lines: Vec<&Value> = of_case(lines, case.name).collect();
         if lines.is_empty() {
             continue;
         }

@@ -24,7 +24,7 @@ fn times(result: &ActionResult) -> (f64, f64) {
 
 #[test]
 fn sql_runs_at_its_time_and_the_record_has_what_it_changed() {
-    for major in ["18", "9.6"] {
+    for major in Cluster::versions(["18", "9.6"]) {
         let bench = Bench::new();
         let conninfo = Cluster::shared(major).database("actions");
         let mut session = Cluster::session(&conninfo);

@@ -24,7 +24,7 @@ fn loaded(bench: &Bench, version: &str, name: &str) -> String {
 
 #[test]
 fn what_the_record_counts_is_what_the_server_did() {
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bench = Bench::new();
         let conninfo = loaded(&bench, version, "counts");
         let mut session = Cluster::session(&conninfo);
@@ -107,7 +107,7 @@ INSERT INTO seen /* where? */
           :mask);
 ";
     let script = script.replace(" -- not a comment for the parser", "");
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bench = Bench::new();
         let conninfo = Cluster::shared(version).database("own_script");
         let mut session = Cluster::session(&conninfo);

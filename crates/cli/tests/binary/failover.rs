@@ -120,7 +120,7 @@ fn arrivals_during_a_crash_are_all_counted_and_wait_for_its_end() {
 
 #[test]
 fn a_host_in_the_wrong_state_is_passed_over_at_each_attempt_also_on_an_old_server() {
-    for major in ["9.6", "18"] {
+    for major in Cluster::versions(["9.6", "18"]) {
         let bench = Bench::new();
         let read_only = Cluster::start_with(major, &[("default_transaction_read_only", "on")]);
         let writable = Cluster::start_with(major, &DURABLE);

@@ -109,7 +109,7 @@ fn files(cluster: &Cluster) -> Vec<String> {
 
 #[test]
 fn nothing_of_another_role_runs_in_a_question_of_pgmeters_own() {
-    for version in ["18", "13", "9.6"] {
+    for version in Cluster::versions(["18", "13", "9.6"]) {
         let bench = Bench::new();
         let cluster = Cluster::start_with(version, &SETTINGS);
         let conninfo = cluster.conninfo().replace("dbname=postgres", "dbname=template1");

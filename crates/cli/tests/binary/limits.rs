@@ -26,7 +26,7 @@ fn a_script_that_asks_no_server_measures_pgmeter() {
 
 #[test]
 fn at_a_low_rate_no_limit_follows_from_what_is_not_of_the_transactions() {
-    for version in ["15", "18"] {
+    for version in Cluster::versions(["15", "18"]) {
         let bench = Bench::new();
         let conninfo = Cluster::shared(version).database("low_rate");
         bench.run(["init", "--scale", "1", &conninfo]).exits(0);

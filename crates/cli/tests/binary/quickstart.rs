@@ -3,6 +3,7 @@
 
 use results::Status;
 use rustix::process::Signal;
+use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Running, finish};
 
@@ -10,7 +11,7 @@ const QUICK: [&str; 7] = ["quickstart", "--scale", "1", "--duration", "1", "--wa
 
 #[test]
 fn one_command_measures_two_workloads_and_leaves_only_their_records() {
-    for version in ["18", "9.6"] {
+    for version in Cluster::versions(["18", "9.6"]) {
         let bench = Bench::new();
         let out = bench.run(QUICK.iter().chain(&["--pg-version", version])).exits(0);
         let out = out.says(&["loaded scale 1", "running tpcb-like: 8 clients, 1 s", "running select-only"]);

@@ -27,7 +27,7 @@ END;
 
 #[test]
 fn the_record_has_the_tables_of_the_statements_and_what_differs_names_a_new_index() {
-    for version in ["9.6", "13", "18"] {
+    for version in Cluster::versions(["9.6", "13", "18"]) {
         let bench = Bench::new();
         let conninfo = Cluster::shared(version).database("script_tables");
         let mut session = Cluster::session(&conninfo);

@@ -47,43 +47,13 @@ fn loads_runs_and_checks(major: &str, name: &str, scripts: &[&str]) -> Vec<Recor
 #[test]
 fn sysbench_oltp_has_the_statements_of_the_originals() {
     let scripts = STATEMENTS_OF_SYSBENCH.map(|(script, _)| script);
-    for major in ["18", "9.6"] {
+    for major in Cluster::versions(["18", "9.6"]) {
         let records = loads_runs_and_checks(major, "sysbench-oltp", &scripts);
         for (script, statements) in STATEMENTS_OF_SYSBENCH {
             let record = records.iter().find(|record| record.plan.scripts[0].name == script);
             let text = &record.expect("its run").plan.scripts[0].text;
             assert_eq!(text.matches(";\n").count(), statements, "{script}");
         }
-    }
-}
-
-#[test]
-fn matview_is_sound_before_and_after_its_refresh() {
-    for major in ["18", "9.6"] {
-        loads_runs_and_checks(major, "matview", &["count_rows", "one_customer", "change_orders"]);
-        let bench = Bench::new();
-        let conninfo = Cluster::shared(major).database("shelf_matview_refreshed");
-        bench.run(["init", "-q", "--workload", "matview", "--scale", "0.1", &conninfo]).exits(0);
-        let refresh = "1s:sql=REFRESH MATERIALIZED VIEW CONCURRENTLY mv_sales";
-        let words =
-            ["bench", "--workload", "matview", "-b", "change_orders", "-c", "2", "-T", "6", "--check"];
-        bench.run(words.into_iter().chain(["--action", refresh, &conninfo])).exits(0);
-        let [refreshed] = &bench.record().summary.actions[..] else { panic!("one action") };
-        // Not the dead rows, which autovacuum may have removed already.
-        let deleted = |tables: &Option<results::TablesAt>| {
-            let view = tables.as_ref()?.table(&"public.mv_sales".into())?.deleted_rows;
-            view.filter(|rows| *rows > 0)
-        };
-        assert_eq!(refreshed.outcome, results::ActionOutcome::Succeeded, "{major}");
-        assert!(
-            deleted(&refreshed.before).is_none() && deleted(&refreshed.after).is_some(),
-            "{major}: {refreshed:?}"
-        );
-        // A row that the orders do not have is found.
-        let mut session = Cluster::session(&conninfo);
-        session.execute("delete from mv_orders where customer = 1").expect("a change");
-        let out = bench.run(["check", "--workload", "matview", &conninfo]).exits(6);
-        assert!(out.stderr.contains("groups"), "{}", out.stderr);
     }
 }
 
@@ -103,33 +73,6 @@ fn scales_below_those_of_a_generator_are_refused_without_a_server() {
     }
 }
 
-#[test]
-fn jsonb_answers_the_same_on_all_index_sets_and_versions() {
-    let mut answers: Option<Vec<String>> = None;
-    for (major, indexes) in [("18", "gin"), ("18", "gin_path"), ("9.6", "btree"), ("9.6", "schema")] {
-        let bench = Bench::new();
-        let conninfo = Cluster::shared(major).database(&format!("shelf_jsonb_{indexes}"));
-        let init = ["init", "-q", "--workload", "jsonb", "--scale", "0.1", "--indexes", indexes, &conninfo];
-        bench.run(init).exits(0);
-        bench.run(["check", "--workload", "jsonb", &conninfo]).exits(0);
-        let out =
-            bench.run(["queries", "--workload", "jsonb", "--repeat", "1", "--format", "json", &conninfo]);
-        let report: serde_json::Value = serde_json::from_str(&out.exits(0).stdout).expect("JSON");
-        let queries = report["queries"].as_array().expect("queries");
-        let found: Vec<String> = queries
-            .iter()
-            .map(|query| format!("{} {} {}", query["query"], query["rows"], query["checksum"]))
-            .collect();
-        assert_eq!(found.len(), 10);
-        assert_eq!(answers.get_or_insert(found.clone()), &found, "{major} {indexes}");
-        let rows = |name: &str| {
-            queries.iter().find(|query| query["query"] == name).map(|query| query["rows"].clone())
-        };
-        assert_eq!(rows("rating_by_title_length"), Some(6.into()));
-        assert_ne!(rows("contains_category"), Some(0.into()));
-    }
-}
-
 /// Changes that violate all conditions of TPC-C, each of them in one warehouse.
 const VIOLATIONS_OF_TPCC: [&str; 6] = [
     "update warehouse set w_ytd = w_ytd + 1",
@@ -139,38 +82,6 @@ const VIOLATIONS_OF_TPCC: [&str; 6] = [
     "update order_line set ol_delivery_d = null where ol_d_id = 4 and ol_o_id = 1 and ol_number = 1",
     "update customer set c_balance = c_balance + 1 where c_d_id = 5 and c_id = 1",
 ];
-
-#[test]
-fn tpcc_is_consistent_after_a_run_with_statements_and_with_functions() {
-    for (major, indexes, ways) in [
-        ("18", "foreign_keys", [("simple", "0"), ("prepared", "1")]),
-        ("9.6", "schema", [("extended", "0"), ("prepared", "0")]),
-    ] {
-        let bench = Bench::new();
-        let conninfo = Cluster::shared(major).database("shelf_tpcc");
-        let init = ["init", "-q", "--workload", "tpcc", "--indexes", indexes, "--jobs", "2"];
-        bench.run(init.into_iter().chain([conninfo.as_str()])).exits(0);
-        bench.run(["check", "--workload", "tpcc", &conninfo]).exits(0);
-        for (protocol, functions) in ways {
-            let functions = format!("functions={functions}");
-            let words = ["bench", "--workload", "tpcc", "-c", "4", "-t", "50", "-M", protocol, "-D"];
-            bench.run(words.into_iter().chain([functions.as_str(), "--check", &conninfo])).exits(0);
-        }
-        for Record { status, summary, plan, .. } in bench.records() {
-            assert_eq!((status, summary.counts.succeeded, summary.counts.failed), (Status::Complete, 200, 0));
-            let weights: Vec<u32> = plan.scripts.iter().map(|script| script.weight).collect();
-            assert_eq!(weights, [45, 43, 4, 4, 4]);
-            let per_minute = plan.per_minute.expect("a script that is counted");
-            assert_eq!((per_minute.script.as_str(), plan.notice.is_some()), ("new_order", true));
-        }
-        let mut session = Cluster::session(&conninfo);
-        for violation in VIOLATIONS_OF_TPCC {
-            session.execute(violation).expect("a change");
-        }
-        let out = bench.run(["check", "--workload", "tpcc", &conninfo]).exits(6);
-        assert!(out.stderr.contains("12 checks of the workload tpcc failed"), "{}", out.stderr);
-    }
-}
 
 #[test]
 fn tpcc_rolls_back_orders_with_an_unknown_item() {
@@ -190,7 +101,7 @@ fn tpcc_rolls_back_orders_with_an_unknown_item() {
 
 #[test]
 fn tpcb2_keeps_its_balances_and_most_accounts_are_of_the_branch_of_the_teller() {
-    for major in ["18", "9.6"] {
+    for major in Cluster::versions(["18", "9.6"]) {
         let bench = Bench::new();
         let conninfo = Cluster::shared(major).database("shelf_tpcb2");
         bench.run(["init", "-q", "--workload", "tpcb2", "--scale", "2", &conninfo]).exits(0);
@@ -239,27 +150,6 @@ const ROUND_TRIPS_OF_OBJECTS: [(&str, f64); 15] = [
 ];
 
 #[test]
-fn objects_are_fetched_in_as_many_round_trips_as_the_manual_says() {
-    let scripts = ROUND_TRIPS_OF_OBJECTS.map(|(script, _)| script);
-    for major in ["18", "9.6"] {
-        let records = loads_runs_and_checks(major, "objects", &scripts);
-        let exchange = |name: &str| {
-            let record = records
-                .iter()
-                .find(|record| record.plan.scripts[0].name == name && record.plan.scripts.len() == 1);
-            record.expect("its run").summary.traffic_per_transaction.expect("an exchange")
-        };
-        for (script, round_trips) in ROUND_TRIPS_OF_OBJECTS {
-            let exchange = exchange(script);
-            assert_eq!(exchange.round_trips, round_trips, "{script}");
-            assert!(exchange.sent_bytes > 30.0 && exchange.received_bytes > 100.0, "{script}: {exchange:?}");
-        }
-        let received = |name| exchange(name).received_bytes;
-        assert!(received("bank_join") > 1.5 * received("bank_queries"), "a join repeats the parents");
-    }
-}
-
-#[test]
 fn objects_are_parsed_in_both_formats_and_damage_is_found() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("shelf_objects_parsed");
@@ -284,40 +174,6 @@ fn objects_are_parsed_in_both_formats_and_damage_is_found() {
     session.execute(violation).expect("changes");
     let out = bench.run(["check", "--workload", "objects", &conninfo]).exits(6);
     assert!(out.stderr.contains("4 checks of the workload objects failed"), "{}", out.stderr);
-}
-
-#[test]
-fn events_are_in_their_partitions_however_they_are_inserted() {
-    let scripts = [
-        "insert_parent",
-        "insert_child",
-        "insert_spread",
-        "insert_parent_rows",
-        "insert_child_rows",
-        "select_day",
-        "select_all_days",
-    ];
-    loads_runs_and_checks("18", "events", &scripts);
-    for (major, inheritance, partitions) in [("18", "0", "1"), ("18", "1", "12"), ("9.6", "1", "12")] {
-        let bench = Bench::new();
-        let conninfo = Cluster::shared(major).database(&format!("shelf_events_{inheritance}_{partitions}"));
-        let parameters =
-            [format!("inheritance={inheritance}"), format!("partitions={partitions}"), "rows=7".to_owned()];
-        let parameters: Vec<&str> =
-            parameters.iter().flat_map(|parameter| ["-D", parameter.as_str()]).collect();
-        let run = |words: &[&str]| {
-            bench.run(
-                [&words[..1], &["--workload", "events"], &parameters, &words[1..], &[&conninfo]].concat(),
-            )
-        };
-        run(&["init", "-q", "--scale", "0.01"]).exits(0);
-        for script in scripts {
-            run(&["bench", "-b", script, "-M", "prepared", "-c", "2", "-t", "5", "--check"]).exits(0);
-        }
-        let rows = Cluster::session(&conninfo).query("select count(*) from events").expect("a query");
-        // 1,000 rows, and 10 executions of each INSERT.
-        assert_eq!(rows[0].get(0), Some("1170"), "{major} {inheritance}");
-    }
 }
 
 #[test]
@@ -382,111 +238,6 @@ fn a_run_of_tpcb2_is_judged_by_the_rules_of_its_standard() {
 }
 
 #[test]
-fn committed_transactions_are_there_and_consistent_after_the_server_was_killed() {
-    const CLIENTS: u64 = 4;
-    let durable = [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")];
-    for (major, name) in [("18", "tpcc"), ("18", "tpcb2"), ("9.6", "tpcb2")] {
-        let bench = Bench::new();
-        let mut cluster = Cluster::start_with(major, &durable);
-        let of_database = |conninfo: String| conninfo.replace("dbname=postgres", "dbname=killed_0");
-        let conninfo = cluster.database("killed");
-        bench.run(["init", "-q", "--workload", name, "--jobs", "2", &conninfo]).exits(0);
-        let clients = CLIENTS.to_string();
-        let words = ["bench", "--workload", name, "-M", "prepared", "-T", "600", "-P", "1", "-c", &clients];
-        let mut running = Running::start(&mut bench.command(words.into_iter().chain([conninfo.as_str()])));
-        running.hear("tps");
-        signal_server(cluster.server().pid().expect("it runs"), Signal::KILL);
-        assert_eq!(running.finish().status.code(), Some(2));
-        start_again(&mut cluster);
-        let conninfo = of_database(cluster.conninfo());
-        bench.run(["check", "--workload", name, &conninfo]).exits(0);
-        let record = bench.record();
-        let [committed, unfinished] = [record.summary.counts.succeeded, record.summary.counts.scheduled];
-        assert!(committed > 0 && unfinished <= committed + CLIENTS, "{name}: {:?}", record.summary.counts);
-        if name == "tpcb2" {
-            let rows = Cluster::session(&conninfo).query("select count(*) from tpcb2_history").expect("rows");
-            let rows: u64 = rows[0].get(0).and_then(|rows| rows.parse().ok()).expect("a number");
-            // The server may have committed a transaction whose client did not hear of it.
-            assert!((committed..=committed + CLIENTS).contains(&rows), "{rows} of {committed} transactions");
-        }
-    }
-}
-
-#[test]
-fn tpcds_loads_and_checks_without_the_archive_of_its_queries() {
-    let bench = Bench::new();
-    let conninfo = Cluster::shared("18").database("shelf_tpcds");
-    // Nothing is unpacked into this cache.
-    let run = |arguments: &[&str]| {
-        let mut command = bench.command(arguments);
-        finish(command.env("PGMETER_CACHE_DIR", bench.path().join("own-cache")))
-    };
-    let listed = run(&["workload", "list"]).exits(0).stdout;
-    let line = listed.lines().find(|line| line.starts_with("tpcds ")).expect("its line");
-    assert!(line.contains(" no "), "{line}");
-    let shown = run(&["workload", "show", "tpcds"]).exits(0).stdout;
-    assert!(shown.contains("duckdb: duckdb-2.0.0.tar.gz, not unpacked"), "{shown}");
-    run(&["init", "-q", "--workload", "tpcds", "--scale", "0.001", &conninfo])
-        .exits(1)
-        .says(&["the workload tpcds does not support scale 0.001: the smallest scale is 0.01"]);
-    run(&["init", "-q", "--workload", "tpcds", "--scale", "0.01", "--random-seed", "1", &conninfo])
-        .exits(1)
-        .says(&["does not support --random-seed: its rows depend on the scale alone"]);
-    for indexes in ["keys", "schema"] {
-        let words =
-            ["init", "-q", "--workload", "tpcds", "--scale", "0.01", "--jobs", "2", "--indexes", indexes];
-        run(&[&words[..], &[&*conninfo]].concat()).exits(0);
-    }
-    run(&["check", "--workload", "tpcds", &conninfo]).exits(0);
-    run(&["bench", "--workload", "tpcds", "-t", "5", &conninfo]).exits(0);
-    run(&["queries", "--workload", "tpcds", &conninfo]).exits(1).says(&[
-        "duckdb-2.0.0.tar.gz is not unpacked (SHA-256 09de511ef0dc76a5213e8d3d87a8b89bb4d3e8a6fe73a9f60dc001269946b44f)",
-        "run `pgmeter workload prepare tpcds`",
-    ]);
-    // A file of another content is refused, and nothing is downloaded in its place.
-    std::fs::write(bench.path().join("duckdb-2.0.0.tar.gz"), "other").expect("a file");
-    run(&["workload", "prepare", "tpcds"]).exits(1).says(&["nothing was unpacked"]);
-}
-
-#[test]
-fn fulltext_has_its_index_sets_and_finds_the_expected_messages() {
-    for (major, indexes) in [("18", "gin"), ("18", "gist_present"), ("9.6", "gin_present"), ("9.6", "schema")]
-    {
-        let bench = Bench::new();
-        let conninfo = Cluster::shared(major).database(&format!("shelf_fulltext_{indexes}"));
-        let init = ["init", "-q", "--workload", "fulltext", "--scale", "0.02", "--indexes", indexes];
-        let seed = ["--random-seed", "7", conninfo.as_str()];
-        bench.run(init.into_iter().chain(seed)).exits(0);
-        bench.run(["check", "--workload", "fulltext", &conninfo]).exits(0);
-        let mut session = Cluster::session(&conninfo);
-        let method = indexes.split('_').next().unwrap_or_default();
-        let rows = session
-            .query("select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'messages'::regclass");
-        let found = rows
-            .expect("indexes")
-            .iter()
-            .any(|row| row.get(0).is_some_and(|sql| sql.contains(&format!("USING {method} "))));
-        assert_eq!(found, method != "schema", "{indexes}");
-        if method != "gin" {
-            continue;
-        }
-        let queries = ["queries", "--workload", "fulltext", "-D", "queries=210", "--answers", &conninfo];
-        let out = bench.run(queries).exits(0);
-        assert!(out.stdout.contains("210 of 210 equal to the expected ones"), "{}", out.stdout);
-        // Most messages lose their words.
-        let change =
-            "alter table messages disable trigger user; update messages set body_tsv = '' where id > 10";
-        session.execute(change).expect("a change");
-        bench.run(["check", "--workload", "fulltext", &conninfo]).exits(6).says(&[
-            "2 checks of the workload fulltext failed",
-            "lexemes: ",
-            "190 messages have no tsvector",
-        ]);
-        bench.run(queries).exits(6).says(&["more queries differ"]);
-    }
-}
-
-#[test]
 fn fulltext_refuses_numbers_of_queries_and_scales_without_rows() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("shelf_fulltext_refused");
@@ -499,5 +250,293 @@ fn fulltext_refuses_numbers_of_queries_and_scales_without_rows() {
         run(&["queries", "--workload", "fulltext", "-D", &format!("queries={queries}")])
             .exits(1)
             .says(&[&format!("queries is a number from 1 to 33000, not \"{queries}\"")]);
+    }
+}
+
+#[test]
+fn workloads_of_which_more_is_tried_each_night_load_run_and_pass_their_checks() {
+    let sizes =
+        [("events", "0.01"), ("fulltext", "0.02"), ("jsonb", "0.1"), ("matview", "0.1"), ("tpcds", "0.01")];
+    for (name, scale) in sizes {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared("18").database(&format!("shelf_small_{name}"));
+        bench.run(["init", "-q", "--workload", name, "--scale", scale, &conninfo]).exits(0);
+        bench.run(["bench", "--workload", name, "-c", "2", "-t", "5", "--check", &conninfo]).exits(0);
+    }
+}
+
+mod nightly {
+    use super::*;
+
+    #[test]
+    fn tpcds_loads_and_checks_without_the_archive_of_its_queries() {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared("18").database("shelf_tpcds");
+        // Nothing is unpacked into this cache.
+        let run = |arguments: &[&str]| {
+            let mut command = bench.command(arguments);
+            finish(command.env("PGMETER_CACHE_DIR", bench.path().join("own-cache")))
+        };
+        let listed = run(&["workload", "list"]).exits(0).stdout;
+        let line = listed.lines().find(|line| line.starts_with("tpcds ")).expect("its line");
+        assert!(line.contains(" no "), "{line}");
+        let shown = run(&["workload", "show", "tpcds"]).exits(0).stdout;
+        assert!(shown.contains("duckdb: duckdb-2.0.0.tar.gz, not unpacked"), "{shown}");
+        run(&["init", "-q", "--workload", "tpcds", "--scale", "0.001", &conninfo])
+            .exits(1)
+            .says(&["the workload tpcds does not support scale 0.001: the smallest scale is 0.01"]);
+        run(&["init", "-q", "--workload", "tpcds", "--scale", "0.01", "--random-seed", "1", &conninfo])
+            .exits(1)
+            .says(&["does not support --random-seed: its rows depend on the scale alone"]);
+        for indexes in ["keys", "schema"] {
+            let words =
+                ["init", "-q", "--workload", "tpcds", "--scale", "0.01", "--jobs", "2", "--indexes", indexes];
+            run(&[&words[..], &[&*conninfo]].concat()).exits(0);
+        }
+        run(&["check", "--workload", "tpcds", &conninfo]).exits(0);
+        run(&["bench", "--workload", "tpcds", "-t", "5", &conninfo]).exits(0);
+        run(&["queries", "--workload", "tpcds", &conninfo]).exits(1).says(&[
+            "duckdb-2.0.0.tar.gz is not unpacked (SHA-256 09de511ef0dc76a5213e8d3d87a8b89bb4d3e8a6fe73a9f60dc001269946b44f)",
+            "run `pgmeter workload prepare tpcds`",
+        ]);
+        // A file of another content is refused, and nothing is downloaded in its place.
+        std::fs::write(bench.path().join("duckdb-2.0.0.tar.gz"), "other").expect("a file");
+        run(&["workload", "prepare", "tpcds"]).exits(1).says(&["nothing was unpacked"]);
+    }
+
+    #[test]
+    fn tpcc_is_consistent_after_a_run_with_statements_and_with_functions() {
+        for (major, indexes, ways) in [
+            ("18", "foreign_keys", [("simple", "0"), ("prepared", "1")]),
+            ("9.6", "schema", [("extended", "0"), ("prepared", "0")]),
+        ] {
+            let bench = Bench::new();
+            let conninfo = Cluster::shared(major).database("shelf_tpcc");
+            let init = ["init", "-q", "--workload", "tpcc", "--indexes", indexes, "--jobs", "2"];
+            bench.run(init.into_iter().chain([conninfo.as_str()])).exits(0);
+            bench.run(["check", "--workload", "tpcc", &conninfo]).exits(0);
+            for (protocol, functions) in ways {
+                let functions = format!("functions={functions}");
+                let words = ["bench", "--workload", "tpcc", "-c", "4", "-t", "50", "-M", protocol, "-D"];
+                bench.run(words.into_iter().chain([functions.as_str(), "--check", &conninfo])).exits(0);
+            }
+            for Record { status, summary, plan, .. } in bench.records() {
+                assert_eq!(
+                    (status, summary.counts.succeeded, summary.counts.failed),
+                    (Status::Complete, 200, 0)
+                );
+                let weights: Vec<u32> = plan.scripts.iter().map(|script| script.weight).collect();
+                assert_eq!(weights, [45, 43, 4, 4, 4]);
+                let per_minute = plan.per_minute.expect("a script that is counted");
+                assert_eq!((per_minute.script.as_str(), plan.notice.is_some()), ("new_order", true));
+            }
+            let mut session = Cluster::session(&conninfo);
+            for violation in VIOLATIONS_OF_TPCC {
+                session.execute(violation).expect("a change");
+            }
+            let out = bench.run(["check", "--workload", "tpcc", &conninfo]).exits(6);
+            assert!(out.stderr.contains("12 checks of the workload tpcc failed"), "{}", out.stderr);
+        }
+    }
+
+    #[test]
+    fn objects_are_fetched_in_as_many_round_trips_as_the_manual_says() {
+        let scripts = ROUND_TRIPS_OF_OBJECTS.map(|(script, _)| script);
+        for major in Cluster::versions(["18", "9.6"]) {
+            let records = loads_runs_and_checks(major, "objects", &scripts);
+            let exchange = |name: &str| {
+                let record = records
+                    .iter()
+                    .find(|record| record.plan.scripts[0].name == name && record.plan.scripts.len() == 1);
+                record.expect("its run").summary.traffic_per_transaction.expect("an exchange")
+            };
+            for (script, round_trips) in ROUND_TRIPS_OF_OBJECTS {
+                let exchange = exchange(script);
+                assert_eq!(exchange.round_trips, round_trips, "{script}");
+                assert!(
+                    exchange.sent_bytes > 30.0 && exchange.received_bytes > 100.0,
+                    "{script}: {exchange:?}"
+                );
+            }
+            let received = |name| exchange(name).received_bytes;
+            assert!(received("bank_join") > 1.5 * received("bank_queries"), "a join repeats the parents");
+        }
+    }
+
+    #[test]
+    fn fulltext_has_its_index_sets_and_finds_the_expected_messages() {
+        for (major, indexes) in
+            [("18", "gin"), ("18", "gist_present"), ("9.6", "gin_present"), ("9.6", "schema")]
+        {
+            let bench = Bench::new();
+            let conninfo = Cluster::shared(major).database(&format!("shelf_fulltext_{indexes}"));
+            let init = ["init", "-q", "--workload", "fulltext", "--scale", "0.02", "--indexes", indexes];
+            let seed = ["--random-seed", "7", conninfo.as_str()];
+            bench.run(init.into_iter().chain(seed)).exits(0);
+            bench.run(["check", "--workload", "fulltext", &conninfo]).exits(0);
+            let mut session = Cluster::session(&conninfo);
+            let method = indexes.split('_').next().unwrap_or_default();
+            let rows = session.query(
+                "select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'messages'::regclass",
+            );
+            let found = rows
+                .expect("indexes")
+                .iter()
+                .any(|row| row.get(0).is_some_and(|sql| sql.contains(&format!("USING {method} "))));
+            assert_eq!(found, method != "schema", "{indexes}");
+            if method != "gin" {
+                continue;
+            }
+            let queries = ["queries", "--workload", "fulltext", "-D", "queries=210", "--answers", &conninfo];
+            let out = bench.run(queries).exits(0);
+            assert!(out.stdout.contains("210 of 210 equal to the expected ones"), "{}", out.stdout);
+            // Most messages lose their words.
+            let change =
+                "alter table messages disable trigger user; update messages set body_tsv = '' where id > 10";
+            session.execute(change).expect("a change");
+            bench.run(["check", "--workload", "fulltext", &conninfo]).exits(6).says(&[
+                "2 checks of the workload fulltext failed",
+                "lexemes: ",
+                "190 messages have no tsvector",
+            ]);
+            bench.run(queries).exits(6).says(&["more queries differ"]);
+        }
+    }
+
+    #[test]
+    fn matview_is_sound_before_and_after_its_refresh() {
+        for major in Cluster::versions(["18", "9.6"]) {
+            loads_runs_and_checks(major, "matview", &["count_rows", "one_customer", "change_orders"]);
+            let bench = Bench::new();
+            let conninfo = Cluster::shared(major).database("shelf_matview_refreshed");
+            bench.run(["init", "-q", "--workload", "matview", "--scale", "0.1", &conninfo]).exits(0);
+            let refresh = "1s:sql=REFRESH MATERIALIZED VIEW CONCURRENTLY mv_sales";
+            let words =
+                ["bench", "--workload", "matview", "-b", "change_orders", "-c", "2", "-T", "6", "--check"];
+            bench.run(words.into_iter().chain(["--action", refresh, &conninfo])).exits(0);
+            let [refreshed] = &bench.record().summary.actions[..] else { panic!("one action") };
+            // Not the dead rows, which autovacuum may have removed already.
+            let deleted = |tables: &Option<results::TablesAt>| {
+                let view = tables.as_ref()?.table(&"public.mv_sales".into())?.deleted_rows;
+                view.filter(|rows| *rows > 0)
+            };
+            assert_eq!(refreshed.outcome, results::ActionOutcome::Succeeded, "{major}");
+            assert!(
+                deleted(&refreshed.before).is_none() && deleted(&refreshed.after).is_some(),
+                "{major}: {refreshed:?}"
+            );
+            // A row that the orders do not have is found.
+            let mut session = Cluster::session(&conninfo);
+            session.execute("delete from mv_orders where customer = 1").expect("a change");
+            let out = bench.run(["check", "--workload", "matview", &conninfo]).exits(6);
+            assert!(out.stderr.contains("groups"), "{}", out.stderr);
+        }
+    }
+
+    #[test]
+    fn committed_transactions_are_there_and_consistent_after_the_server_was_killed() {
+        const CLIENTS: u64 = 4;
+        let durable = [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")];
+        for (major, name) in [("18", "tpcc"), ("18", "tpcb2"), ("9.6", "tpcb2")] {
+            let bench = Bench::new();
+            let mut cluster = Cluster::start_with(major, &durable);
+            let of_database = |conninfo: String| conninfo.replace("dbname=postgres", "dbname=killed_0");
+            let conninfo = cluster.database("killed");
+            bench.run(["init", "-q", "--workload", name, "--jobs", "2", &conninfo]).exits(0);
+            let clients = CLIENTS.to_string();
+            let words =
+                ["bench", "--workload", name, "-M", "prepared", "-T", "600", "-P", "1", "-c", &clients];
+            let mut running =
+                Running::start(&mut bench.command(words.into_iter().chain([conninfo.as_str()])));
+            running.hear("tps");
+            signal_server(cluster.server().pid().expect("it runs"), Signal::KILL);
+            assert_eq!(running.finish().status.code(), Some(2));
+            start_again(&mut cluster);
+            let conninfo = of_database(cluster.conninfo());
+            bench.run(["check", "--workload", name, &conninfo]).exits(0);
+            let record = bench.record();
+            let [committed, unfinished] = [record.summary.counts.succeeded, record.summary.counts.scheduled];
+            assert!(
+                committed > 0 && unfinished <= committed + CLIENTS,
+                "{name}: {:?}",
+                record.summary.counts
+            );
+            if name == "tpcb2" {
+                let rows =
+                    Cluster::session(&conninfo).query("select count(*) from tpcb2_history").expect("rows");
+                let rows: u64 = rows[0].get(0).and_then(|rows| rows.parse().ok()).expect("a number");
+                // The server may have committed a transaction whose client did not hear of it.
+                assert!(
+                    (committed..=committed + CLIENTS).contains(&rows),
+                    "{rows} of {committed} transactions"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn events_are_in_their_partitions_however_they_are_inserted() {
+        let scripts = [
+            "insert_parent",
+            "insert_child",
+            "insert_spread",
+            "insert_parent_rows",
+            "insert_child_rows",
+            "select_day",
+            "select_all_days",
+        ];
+        loads_runs_and_checks("18", "events", &scripts);
+        for (major, inheritance, partitions) in [("18", "0", "1"), ("18", "1", "12"), ("9.6", "1", "12")] {
+            let bench = Bench::new();
+            let conninfo =
+                Cluster::shared(major).database(&format!("shelf_events_{inheritance}_{partitions}"));
+            let parameters = [
+                format!("inheritance={inheritance}"),
+                format!("partitions={partitions}"),
+                "rows=7".to_owned(),
+            ];
+            let parameters: Vec<&str> =
+                parameters.iter().flat_map(|parameter| ["-D", parameter.as_str()]).collect();
+            let run = |words: &[&str]| {
+                bench.run(
+                    [&words[..1], &["--workload", "events"], &parameters, &words[1..], &[&conninfo]].concat(),
+                )
+            };
+            run(&["init", "-q", "--scale", "0.01"]).exits(0);
+            for script in scripts {
+                run(&["bench", "-b", script, "-M", "prepared", "-c", "2", "-t", "5", "--check"]).exits(0);
+            }
+            let rows = Cluster::session(&conninfo).query("select count(*) from events").expect("a query");
+            // 1,000 rows, and 10 executions of each INSERT.
+            assert_eq!(rows[0].get(0), Some("1170"), "{major} {inheritance}");
+        }
+    }
+
+    #[test]
+    fn jsonb_answers_the_same_on_all_index_sets_and_versions() {
+        let mut answers: Option<Vec<String>> = None;
+        for (major, indexes) in [("18", "gin"), ("18", "gin_path"), ("9.6", "btree"), ("9.6", "schema")] {
+            let bench = Bench::new();
+            let conninfo = Cluster::shared(major).database(&format!("shelf_jsonb_{indexes}"));
+            let init =
+                ["init", "-q", "--workload", "jsonb", "--scale", "0.1", "--indexes", indexes, &conninfo];
+            bench.run(init).exits(0);
+            bench.run(["check", "--workload", "jsonb", &conninfo]).exits(0);
+            let out =
+                bench.run(["queries", "--workload", "jsonb", "--repeat", "1", "--format", "json", &conninfo]);
+            let report: serde_json::Value = serde_json::from_str(&out.exits(0).stdout).expect("JSON");
+            let queries = report["queries"].as_array().expect("queries");
+            let found: Vec<String> = queries
+                .iter()
+                .map(|query| format!("{} {} {}", query["query"], query["rows"], query["checksum"]))
+                .collect();
+            assert_eq!(found.len(), 10);
+            assert_eq!(answers.get_or_insert(found.clone()), &found, "{major} {indexes}");
+            let rows = |name: &str| {
+                queries.iter().find(|query| query["query"] == name).map(|query| query["rows"].clone())
+            };
+            assert_eq!(rows("rating_by_title_length"), Some(6.into()));
+            assert_ne!(rows("contains_category"), Some(0.into()));
+        }
     }
 }

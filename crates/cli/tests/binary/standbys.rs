@@ -2,6 +2,7 @@
 //! How a standby is made and promoted is tested in `server`, and how a file defines it in `lab`.
 
 use results::Record;
+use testkit::cluster::Cluster;
 
 use crate::harness::Bench;
 
@@ -40,7 +41,7 @@ const READ: &str = "SELECT 1 / pg_is_in_recovery()::int;\nSELECT 1 / count(*) FR
 
 #[test]
 fn scripts_write_on_the_primary_and_read_from_standbys_and_a_commit_waits_for_the_distance() {
-    for version in ["9.6", "18"] {
+    for version in Cluster::versions(["9.6", "18"]) {
         let bench = Bench::new();
         bench.file("write.sql", WRITE);
         bench.file("near.sql", &format!("\\target near\n{READ}"));

@@ -325,13 +325,22 @@ fn a_column_of_the_users_own_is_kept_by_the_undo_of_a_comparison_that_runs() {
     let dsn = orders(&cluster);
     bench.file("count.sql", COUNT);
     let mut session = Cluster::session(&dsn);
+    session.execute("SET lock_timeout = '2s'").expect("it is set");
     let mut run = Running::start(&mut bench.command(adding_column(&dsn)));
-    while session.query(HAS_COLUMN).expect("the server answers").is_empty()
-        || session.execute("ALTER TABLE orders DROP COLUMN z; ALTER TABLE orders ADD COLUMN z text").is_err()
-    {
+    loop {
         assert!(!run.has_ended(), "{}", run.heard());
+        if session.query(HAS_COLUMN).expect("the server answers").is_empty() {
+            continue;
+        }
+        // A stopped comparison cannot end before the other command has seen it.
+        run.signal(Signal::STOP);
+        if session.execute("ALTER TABLE orders DROP COLUMN z; ALTER TABLE orders ADD COLUMN z text").is_ok() {
+            break;
+        }
+        run.signal(Signal::CONT);
     }
-    bench.run(undo(&dsn)).exits(2);
+    bench.run(undo(&dsn)).exits(1).says(&["another pgmeter command changes or compares this database"]);
+    run.signal(Signal::CONT);
     run.finish().exits(2).says(&["is not there any more", "DROP COLUMN z;"]);
     assert!(session.query("SELECT z FROM orders LIMIT 1").is_ok());
 }

@@ -59,7 +59,7 @@ const PIPELINES: &str = "\\startpipeline\nBEGIN;\nINSERT INTO t VALUES (1, 1);\n
 
 #[test]
 fn each_commit_has_a_token_in_each_protocol_and_version() {
-    for major in ["18", "9.6"] {
+    for major in Cluster::versions(["18", "9.6"]) {
         for protocol in ["simple", "extended", "prepared"] {
             check(major, protocol, BLOCK, 1);
             check(major, protocol, STATEMENTS, 3);

@@ -36,7 +36,7 @@ fn the_waits_of_a_transaction_have_one_limit_in_common() {
 /// Each lock is granted within the limit of one, and all together are not: the first one must not be held meanwhile.
 #[test]
 fn the_waits_of_a_statement_have_one_limit_in_common() {
-    for version in ["9.6", "18"] {
+    for version in Cluster::versions(["9.6", "18"]) {
         let conninfo = Cluster::shared(version).database("partition_waits");
         let mut session = Cluster::session(&conninfo);
         session.execute("create table parent (a int)").expect("a table");

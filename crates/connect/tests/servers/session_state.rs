@@ -31,7 +31,7 @@ const FOUND: &str = "SELECT concat_ws(' ', current_setting('work_mem'), current_
 #[test]
 #[allow(clippy::print_stderr)] // that it was skipped
 fn a_transaction_leaves_nothing_in_the_connection_of_a_pooler() {
-    for version in ["9.6", "18"] {
+    for version in Cluster::versions(["9.6", "18"]) {
         let cluster = Cluster::start(version);
         let Some(mut pooler) = PgBouncer::start(&cluster) else {
             eprintln!("SKIPPED: there is no pgbouncer");

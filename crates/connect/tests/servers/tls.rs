@@ -21,7 +21,7 @@ fn by_name(server: &SecuredCluster) -> String {
 
 #[test]
 fn a_server_without_tls_is_entered_unless_tls_is_asked_for() {
-    for major in MAJORS {
+    for major in Cluster::versions(MAJORS) {
         let conninfo = Cluster::shared(major).conninfo_tcp();
         for mode in MODES {
             let text = format!("{conninfo} sslmode={mode} sslrootcert=");
@@ -40,7 +40,7 @@ fn a_server_without_tls_is_entered_unless_tls_is_asked_for() {
 
 #[test]
 fn a_server_with_tls_is_entered_in_every_mode_and_believed_by_its_certificate() {
-    for major in MAJORS {
+    for major in Cluster::versions(MAJORS) {
         let authority = Authority::new("authority");
         let server = SecuredCluster::start(major, &local(&authority), &authority);
         let root = server.write("root.crt", &authority.certificate());

@@ -91,7 +91,7 @@ END;
 
 #[test]
 fn transactions_that_meet_on_one_row_are_tried_again_until_each_has_counted() {
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "one_row");
         for protocol in PROTOCOLS {
             bank.empty();
@@ -125,7 +125,7 @@ UPDATE account SET balance = balance + 1 WHERE id = :client_id;
 UPDATE account SET balance = balance + 1 WHERE id = :other;
 END;
 ";
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "deadlock");
         for protocol in PROTOCOLS {
             bank.empty();
@@ -151,7 +151,7 @@ END;
 UPDATE account SET balance = balance - 1 WHERE id = 1 AND :client_id < 0;
 \\endpipeline
 ";
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "pipelines");
         for protocol in [Protocol::Extended, Protocol::Prepared] {
             bank.empty();
@@ -170,7 +170,7 @@ fn values_of_all_types_are_captured_as_texts_and_come_back_as_they_were() {
     let names = ["accent", "bool", "bytes", "int", "list", "nothing", "num", "text"];
     let select = "SELECT 1 AS int, -0.5 AS num, 'it' || chr(39) || 's' AS text, NULL AS nothing, true AS bool, \
                   '\\x00ff'::bytea AS bytes, ARRAY[1,2] AS list, chr(233) AS accent \\gset got_\n";
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "types");
         for protocol in PROTOCOLS {
             bank.empty();
@@ -201,7 +201,7 @@ SELECT 4 AS c \\aset
 SELECT 5 AS d, 6 AS e \\gset
 INSERT INTO found VALUES ('sum', (:a + :c + :d + :e)::text);
 ";
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "combined");
         complete(&bank.plan(script, 1));
         assert_eq!(bank.ask("select count(*) || ' ' || min(value) from found where value = '17'"), "10 17");
@@ -216,7 +216,7 @@ INSERT INTO found VALUES ('a', 'a');
 SELECT 1 / (random() * 0)::int;
 END;
 ";
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "continue");
         for protocol in PROTOCOLS {
             let plan = Plan { protocol, continue_on_error: true, max_tries: None, ..bank.plan(script, 2) };
@@ -229,7 +229,7 @@ END;
 
 #[test]
 fn what_a_script_may_not_do_ends_its_client() {
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "refused");
         for protocol in PROTOCOLS {
             for (script, cause) in [
@@ -254,7 +254,7 @@ SELECT pg_terminate_backend(pg_backend_pid());
 SELECT 2;
 \\endpipeline
 ";
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "terminated");
         for protocol in [Protocol::Extended, Protocol::Prepared] {
             let outcome = finish(&Plan { protocol, ..bank.plan(script, 1) });
@@ -285,7 +285,7 @@ NOTIFY channel, 'to myself';
 DO $$ BEGIN RAISE WARNING 'mind the gap'; END $$;
 SELECT 1;
 ";
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "asides");
         for protocol in PROTOCOLS {
             let counts = complete(&Plan { protocol, ..bank.plan(script, 2) }).summary.total.counts;
@@ -306,7 +306,7 @@ INSERT INTO found VALUES ('row', :i);
 END;
 ";
     let pipelined = script.replace("BEGIN;", "\\startpipeline").replace("END;", "\\endpipeline");
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "loops");
         for (protocol, script) in PROTOCOLS
             .map(|protocol| (protocol, script))
@@ -333,7 +333,7 @@ SELECT NULL AS a, '' AS b, 'text' AS c \\gset_null n_
 INSERT INTO found VALUES (<word>, <colour>);
 INSERT INTO found VALUES ('null', :n_a), ('empty', <n_b>), ('text', <n_c>);
 ";
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "strings");
         for protocol in PROTOCOLS {
             bank.empty();
@@ -372,7 +372,7 @@ INSERT INTO found VALUES ('third', ':x');
 fn results_are_binary_except_those_that_are_stored() {
     // The type aclitem has no binary format, so the server's error shows which format was requested.
     let (sent, stored) = ("SELECT '=r/postgres'::aclitem;\n", "SELECT '=r/postgres'::aclitem AS x \\gset\n");
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "binary_results");
         for protocol in [Protocol::Extended, Protocol::Prepared] {
             for (result_format, script, is_refused) in [
@@ -407,7 +407,7 @@ COPY (SELECT * FROM found LIMIT 100) TO STDOUT;
 
 #[test]
 fn copied_rows_arrive_in_all_protocols_with_both_event_loops() {
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "copies");
         for (protocol, event_loop) in PROTOCOLS
             .into_iter()
@@ -438,7 +438,7 @@ fn an_error_in_the_middle_of_a_copy_fails_the_transaction_and_the_client_continu
     let late = "COPY account FROM STDIN;\n\\copy_rows 60000 (:copy_row * 500000, 1)\n";
     let early = "COPY shown FROM STDIN;\n\\copy_rows 60000 (:copy_row)\n";
     let missing = "COPY missing FROM STDIN;\n\\copy_rows 60000 (:copy_row)\n";
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "failing_copies");
         bank.session().execute("create view shown as select id from account").expect("a view");
         for (script, reason) in [
@@ -473,7 +473,7 @@ COPY found FROM STDIN;
 UPDATE account SET balance = :increased::int WHERE id = 0;
 END;
 ";
-    for version in VERSIONS {
+    for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "repeated_copies");
         for protocol in PROTOCOLS {
             bank.empty();

@@ -66,7 +66,7 @@ fn assert_only(report: &IsolationReport, expected: &[Anomaly], is_kept: bool) {
 
 #[test]
 fn repeatable_read_shows_write_skew_and_nothing_else() {
-    for major in ["9.6", "18"] {
+    for major in Cluster::versions(["9.6", "18"]) {
         let report = check_version(major, "repeatable_read", Level::RepeatableRead, ReadMethod::Select);
         assert_only(&report, &[Anomaly::WriteSkew], true);
         assert_eq!(
@@ -79,7 +79,7 @@ fn repeatable_read_shows_write_skew_and_nothing_else() {
 
 #[test]
 fn serializable_shows_nothing_with_plain_reads() {
-    for major in ["9.6", "18"] {
+    for major in Cluster::versions(["9.6", "18"]) {
         let report = check_version(major, "serializable", Level::Serializable, ReadMethod::Select);
         assert_only(&report, &[], true);
         assert!(report.errors.get("40001").is_some_and(|count| *count > 0), "{:?}", report.errors);
@@ -88,7 +88,7 @@ fn serializable_shows_nothing_with_plain_reads() {
 
 #[test]
 fn read_committed_shows_lost_updates_and_read_skew_but_neither_g0_nor_g1() {
-    for major in ["9.6", "18"] {
+    for major in Cluster::versions(["9.6", "18"]) {
         let report = check_version(major, "read_committed", Level::ReadCommitted, ReadMethod::Select);
         assert!(report.findings.is_kept(), "{:?}", report.examples);
         for expected in [Anomaly::LostUpdate, Anomaly::ReadSkew, Anomaly::WriteSkew] {

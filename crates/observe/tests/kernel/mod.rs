@@ -166,7 +166,7 @@ fn elapsed_time_of_short_statements_is_not_taken_for_cpu_time() {
 #[test]
 fn without_the_extension_the_kernel_tells_what_the_run_read_from_disk() {
     // Version 18 reads in processes of its own, and 13 in the backends.
-    for version in ["13", "18"] {
+    for version in Cluster::versions(["13", "18"]) {
         let cluster = Cluster::start_with(version, &[FEW_BUFFERS]);
         let conninfo = cluster.database("disk");
         create_table(&conninfo);

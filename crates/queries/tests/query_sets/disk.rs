@@ -66,7 +66,7 @@ fn check(cluster: &Cluster, conninfo: &str, measured: &mut Session) -> Vec<Strin
 
 #[test]
 fn blocks_that_come_from_disk_are_told_from_those_in_the_systems_cache() {
-    for version in ["9.6", "13", "18"] {
+    for version in Cluster::versions(["9.6", "13", "18"]) {
         let cluster = Cluster::start_with(version, &[FEW_BUFFERS]);
         let conninfo = cluster.database("disk");
         let mut measured = Session::connect(&target(&conninfo)).expect("it is there");

@@ -152,24 +152,6 @@ fn intervals_of_short_runs_hold_the_true_value_in_95_of_100_runs() {
 }
 
 #[test]
-fn intervals_over_seconds_hold_the_true_value_whatever_the_correlation() {
-    for (seconds, correlation, least_percent) in
-        [(20, 0.0, 91.0), (20, 0.5, 88.0), (20, 0.8, 75.0), (60, 0.5, 88.0)]
-    {
-        let machine = Machine::correlated(seconds, correlation);
-        let over = format!("over({}us) < 20%", micros(machine.limit_ns(Z_90)).round());
-        let over99 = format!("over({}us) < 20%", micros(machine.limit_ns(Z_99)).round());
-        let cases = [
-            (over.as_str(), 0.1),
-            (over99.as_str(), 0.01),
-            ("p90 < 1ms", micros(machine.limit_ns(Z_90))),
-            ("p99 < 1ms", micros(machine.limit_ns(Z_99))),
-        ];
-        check_coverage(&machine, &cases, least_percent);
-    }
-}
-
-#[test]
 fn a_percentile_and_the_share_over_its_limit_have_one_verdict() {
     let mut verdicts = [0; 3];
     for (seconds, correlation) in [(5, 0.0), (20, 0.0), (20, 0.8), (60, 0.5)] {
@@ -355,26 +337,48 @@ fn with_a_known_number_of_transactions_the_end_is_exact() {
 }
 
 #[test]
-fn the_sequential_test_hardly_ever_ends_a_run_whose_figure_is_on_the_limit() {
-    for correlation in [0.0, 0.5, 0.8] {
-        let machine = Machine { transactions_per_second: 30, ..Machine::correlated(60, correlation) };
-        let limit = micros(machine.limit_ns(Z_90)).round();
-        let goals = [format!("over({limit}us) < 10%"), format!("p90 < {limit}us")];
-        let stopped = |seed: &u64| {
-            let mut meter = meter(&[&goals[0], &goals[1]]).stopping();
-            machine.run(&mut meter, *seed)
-        };
-        let runs = 100;
-        let ended = (0..runs).filter(stopped).count();
-        assert!(ended <= 2, "correlation {correlation}: {ended} of {runs}");
-    }
-}
-
-#[test]
 fn a_run_of_hours_has_a_limited_number_of_blocks() {
     let machine = Machine { seconds: 8000, transactions_per_second: 3, ..Machine::short() };
     let results = evaluated(&machine, &["p50 < 1ms", "tps > 2"], 1);
     assert!(contains(&results[0], micros(MEDIAN_NS)), "{results:?}");
     assert_eq!((results[0].transactions, results[1].value), (24_000, Some(3.0)));
     assert_eq!(results[1].verdict, GoalVerdict::Met);
+}
+
+mod nightly {
+    use super::*;
+
+    #[test]
+    fn the_sequential_test_hardly_ever_ends_a_run_whose_figure_is_on_the_limit() {
+        for correlation in [0.0, 0.5, 0.8] {
+            let machine = Machine { transactions_per_second: 30, ..Machine::correlated(60, correlation) };
+            let limit = micros(machine.limit_ns(Z_90)).round();
+            let goals = [format!("over({limit}us) < 10%"), format!("p90 < {limit}us")];
+            let stopped = |seed: &u64| {
+                let mut meter = meter(&[&goals[0], &goals[1]]).stopping();
+                machine.run(&mut meter, *seed)
+            };
+            let runs = 100;
+            let ended = (0..runs).filter(stopped).count();
+            assert!(ended <= 2, "correlation {correlation}: {ended} of {runs}");
+        }
+    }
+
+    #[test]
+    fn intervals_over_seconds_hold_the_true_value_whatever_the_correlation() {
+        for (seconds, correlation, least_percent) in
+            [(20, 0.0, 91.0), (20, 0.5, 88.0), (20, 0.8, 75.0), (60, 0.5, 88.0)]
+        {
+            let machine = Machine::correlated(seconds, correlation);
+            let over = format!("over({}us) < 20%", micros(machine.limit_ns(Z_90)).round());
+            let over99 = format!("over({}us) < 20%", micros(machine.limit_ns(Z_99)).round());
+            let cases = [
+                (over.as_str(), 0.1),
+                (over99.as_str(), 0.01),
+                ("p90 < 1ms", micros(machine.limit_ns(Z_90))),
+                ("p99 < 1ms", micros(machine.limit_ns(Z_99))),
+            ];
+            check_coverage(&machine, &cases, least_percent);
+        }
+    }
 }

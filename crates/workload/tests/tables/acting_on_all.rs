@@ -48,7 +48,7 @@ fn new_objects_that_act_on_all_tables_are_named_once_and_before_the_commit() {
     let sql = "create function stop() returns event_trigger language plpgsql as 'begin end'; \
                create event trigger stops on ddl_command_start execute procedure stop();";
     let own = steps(true, &[sql, "select 1"]);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let conninfo = Cluster::shared(major).database("acting");
         let expected = "the loading creates the event trigger stops, which can act on all tables of this database; a later \
                         init does not drop it";
@@ -68,7 +68,7 @@ fn default_privileges_of_a_step_or_a_schema_are_named_before_the_commit() {
         &[],
     );
     let workloads: [&dyn Workload; 3] = [&steps(true, &[change]), &open(&from_schema), &open(&after_rows)];
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         for (number, own) in workloads.iter().enumerate() {
             for drops in [false, true] {
                 let conninfo = Cluster::shared(major).database("default_privileges");
@@ -89,7 +89,7 @@ fn default_privileges_of_a_step_or_a_schema_are_named_before_the_commit() {
 /// No rollback drops a slot or brings it back.
 #[test]
 fn new_and_dropped_replication_slots_are_named_also_after_an_error() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let cluster = Cluster::start_with(major, &[("wal_level", "replica"), ("max_replication_slots", "4")]);
         let mut session = Cluster::session(&cluster.database("slots"));
         let new = "since the loading began, there is the replication slot one, which keeps WAL until it is dropped; a later init \

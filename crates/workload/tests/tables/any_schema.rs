@@ -59,7 +59,7 @@ const KEYS: &str = "\
 
 #[test]
 fn guesses_give_way_to_keys_and_cycles_are_cut() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "any_keys");
         let said = loaded(&mut session, KEYS, 300.0, 2);
         let all = ["roles", "packages", "groups", "cu", "o", "manager", "store"];
@@ -99,7 +99,7 @@ const MIGRATIONS: &str = "\
 
 #[test]
 fn statements_are_executed_in_their_order_and_rows_of_the_file_stay() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "any_migrations");
         let folder = folder(MIGRATIONS, &[]);
         for _ in 0..2 {
@@ -138,7 +138,7 @@ const CONDITIONS: &str = "\
 
 #[test]
 fn conditions_are_met_or_judged_by_the_server() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut seen = Vec::new();
         for jobs in [1, 3] {
             let mut session = session(major, "any_conditions");
@@ -222,7 +222,7 @@ const REFUSED: [&str; 3] = [
 fn the_server_judges_the_rows_of_which_it_has_refused_one() {
     const JUDGED: &str = "check (id is null or length(id::text || a::text) > 0)";
     for (number, schema) in REFUSED.iter().enumerate() {
-        for major in [NEWEST, OLDEST] {
+        for major in Cluster::versions([NEWEST, OLDEST]) {
             let size = if number == 0 { 100.0 } else { 6.0 };
             let mut rows = Vec::new();
             for table in [JUDGED.to_owned(), "check (id > 0)".to_owned()] {
@@ -246,7 +246,7 @@ fn a_row_that_must_reference_a_row_of_its_table_may_reference_itself() {
          create table t (id bigserial unique, other d not null references t (id));",
         "create table t (id bigserial unique, other int not null check (other > 10) references t (id));",
     ];
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         for schema in schemas {
             let mut session = session(major, "any_itself");
             let said = loaded(&mut session, schema, 100.0, 2);
@@ -336,7 +336,7 @@ fn sequences_keep_their_limits_and_vacuum_is_left_out() {
                   create table c (id int default nextval('down') primary key);\n\
                   create table d (id serial primary key);\n\
                   vacuum analyze a;";
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "any_sequences");
         let said = loaded(&mut session, schema, 60.0, 1);
         assert!(
@@ -391,7 +391,7 @@ fn foreign_keys_to_tables_of_others_draw_from_their_rows() {
                   alter table \"orders\" add total int not null;\n\
                   drop index dropped;\n\
                   cluster orders using orders_person;";
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "any_others");
         session
             .execute(
@@ -520,7 +520,7 @@ fn what_needs_a_missing_extension_can_be_left_out() {
                   create view named as select name from places;\n\
                   cluster places using places_pkey;";
     let folder = folder(schema, &[]);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "any_missing");
         let error = refused(&mut session, &folder, &scaled(5.0));
         assert!(

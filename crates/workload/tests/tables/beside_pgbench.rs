@@ -156,7 +156,9 @@ fn create_tablespace(cluster: &Cluster) {
     let mut session = Cluster::session(&cluster.conninfo());
     let data = lines(&mut session, "show data_directory").remove(0);
     let folder = format!("{data}/some_space");
-    session.execute(&format!("copy (select 1) to program 'mkdir -m 700 {folder}'")).expect("a folder");
+    // The program reads all that the server writes: otherwise the server may fail with a broken pipe.
+    let program = format!("cat > /dev/null && mkdir -m 700 {folder}");
+    session.execute(&format!("copy (select 1) to program '{program}'")).expect("a folder");
     let name = TABLESPACE.replace('"', "\"\"");
     session.execute(&format!("create tablespace \"{name}\" location '{folder}'")).expect("a tablespace");
 }
@@ -181,21 +183,25 @@ fn compare_rows(major: &str, methods: &[PartitionMethod]) {
 const BOTH: [PartitionMethod; 2] = [PartitionMethod::Range, PartitionMethod::Hash];
 
 #[test]
-fn definitions_equal_those_of_pgbench_on_the_newest_server() {
-    compare_definitions(NEWEST, &BOTH);
-}
-
-#[test]
 fn definitions_equal_those_of_pgbench_on_the_oldest_server() {
     compare_definitions(OLDEST, &[]);
 }
 
 #[test]
-fn rows_equal_those_of_pgbench_on_the_newest_server() {
-    compare_rows(NEWEST, &BOTH);
-}
-
-#[test]
 fn rows_equal_those_of_pgbench_on_the_oldest_server() {
     compare_rows(OLDEST, &[]);
+}
+
+mod nightly {
+    use super::*;
+
+    #[test]
+    fn definitions_equal_those_of_pgbench_on_the_newest_server() {
+        compare_definitions(NEWEST, &BOTH);
+    }
+
+    #[test]
+    fn rows_equal_those_of_pgbench_on_the_newest_server() {
+        compare_rows(NEWEST, &BOTH);
+    }
 }

@@ -86,7 +86,7 @@ fn what_users_add_to_the_workloads_tables_is_named_and_kept() {
     let folder = folder(SCHEMA, &[]);
     let own = open(&folder);
     let drops = InitOptions { drops: true, ..scaled(10.0) };
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "added");
         load(&own, &mut session, &scaled(10.0)).expect("it is loaded");
         load(&own, &mut session, &scaled(10.0)).expect("these are its own objects");
@@ -226,7 +226,7 @@ fn what_users_add_while_tables_are_loaded_is_named_and_kept() {
 fn load_steps_keep_what_users_add() {
     let create = "drop table if exists own; create table own (a int); create index own_a on own (a)";
     let keep = "create table if not exists own (a int); truncate own; insert into own values (1)";
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "added_to_steps");
         for is_transaction in [true, false] {
             let own = steps(is_transaction, &[create]);
@@ -276,7 +276,7 @@ fn tables_of_another_folder_with_the_same_name_are_kept() {
     let first =
         folder("create table a (id int primary key);\ncreate table common (id int primary key);", &[]);
     let second = folder("create table common (id int primary key);", &[]);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "two_folders");
         load(&open(&first), &mut session, &scaled(10.0)).expect("it is loaded");
         let error =
@@ -320,7 +320,7 @@ const OF_ANOTHER: [(&str, &str, &str); 3] = [
 #[test]
 fn types_sequences_and_functions_of_another_folder_with_the_same_name_are_kept() {
     let common = "create table common (id int primary key);";
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         for (create, drop, object) in OF_ANOTHER {
             let mut session = session(major, "objects_of_two_folders");
             let (first, second) = (folder(&format!("{common}\n{create};"), &[]), folder(common, &[]));
@@ -351,7 +351,7 @@ fn folder_of_steps(sql: &str) -> TempDir {
 #[test]
 fn partitions_and_sequences_of_others_are_named_before_their_drop() {
     let own = folder("create table own (id int primary key);", &[]);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "named_children");
         let tables = if major == NEWEST {
             "create table own (id serial) partition by range (id); \

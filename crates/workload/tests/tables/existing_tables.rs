@@ -26,7 +26,7 @@ fn refused(own: &Folder, session: &mut Session, options: &InitOptions) -> String
 fn tables_that_were_restored_into_another_database_are_not_dropped() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut made = session(major, "dumped");
         load(&own, &mut made, &scaled(10.0)).expect("it is loaded");
         let mut restored = session(major, "restored");
@@ -125,7 +125,7 @@ fn tables_that_cannot_be_dropped_are_named_with_the_reason() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
     let drops = InitOptions { drops: true, ..scaled(10.0) };
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "cannot_drop");
         session
             .execute(
@@ -161,7 +161,7 @@ fn tables_that_cannot_be_dropped_are_named_with_the_reason() {
 fn a_user_without_special_privileges_makes_marks_that_are_found_again() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "plain_user");
         session
             .execute("revoke execute on function pg_control_system() from public")
@@ -212,7 +212,7 @@ fn statements_that_change_tables_of_others_by_other_objects_are_rolled_back() {
         "CREATE TRIGGER same BEFORE UPDATE ON mine FOR EACH ROW \
          EXECUTE PROCEDURE suppress_redundant_updates_trigger()",
     ];
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "of_others");
         session.execute(OF_OTHERS).expect("tables of others");
         let before = of_others(&mut session);
@@ -245,7 +245,7 @@ fn a_load_step_may_reference_tables_of_others_and_change_its_own_partitions() {
     let manifest = "name = \"own\"\ntitle = \"t\"\nload = [\"load.sql\"]\n";
     std::fs::write(folder.path().join("workload.toml"), manifest).expect("a file");
     let own = open(&folder);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "references");
         session.execute(OF_OTHERS).expect("tables of others");
         load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
@@ -314,7 +314,7 @@ fn objects_of_user(session: &mut Session) -> Vec<String> {
 
 #[test]
 fn objects_of_others_of_each_kind_stay_as_they_are() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "kinds");
         session.execute(OBJECTS_OF_USER).expect("objects");
         let before = objects_of_user(&mut session);
@@ -346,7 +346,7 @@ fn objects_of_others_of_each_kind_stay_as_they_are() {
 
 #[test]
 fn a_load_step_cannot_leave_its_transaction() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "commits");
         session.execute(OBJECTS_OF_USER).expect("objects");
         for sql in [
@@ -374,7 +374,7 @@ fn a_load_step_cannot_leave_its_transaction() {
 fn a_table_that_was_renamed_or_got_a_column_is_not_dropped() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "renamed");
         load(&own, &mut session, &scaled(10.0)).expect("it is loaded");
         session
@@ -395,7 +395,7 @@ fn a_truncation_before_a_run_reaches_no_tables_of_others() {
     let files =
         [("workload.toml", manifest), ("step.sql", "create table log (id int);"), ("s.sql", "select 1;")];
     let own = Folder::embedded(&files).expect("a workload");
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "inherited");
         load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
         make(&mut session, &InitOptions::default()).expect("tables");
@@ -426,7 +426,7 @@ fn only_own_tables_are_truncated_before_a_run() {
     let files =
         [("workload.toml", manifest), ("step.sql", "create table log (id int);"), ("s.sql", "select 1;")];
     let own = Folder::embedded(&files).expect("a workload");
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "truncated");
         session.execute("create table log (id int); insert into log values (1)").expect("a table");
         session
@@ -480,7 +480,7 @@ fn checks_change_nothing() {
 
 #[test]
 fn with_permission_changed_objects_are_named_before_the_commit() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "named");
         session.execute(OBJECTS_OF_USER).expect("objects");
         let manifest = "name = \"own\"\n[[load]]\nfile = \"step.sql\"\n[[scripts]]\nfile = \"s.sql\"\n";

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
+use testkit::cluster::Cluster;
 
 use connect::Session;
 use pgmeter_workload::{
@@ -52,7 +53,7 @@ fn refusal(session: &mut Session, manifest: &str, sql: &str) -> String {
 #[test]
 fn the_example_is_loaded_found_and_checked() {
     let shop = shop();
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "shop");
         let error = shop.find_tables(&mut session).expect_err("nothing was loaded").to_string();
         assert!(error.contains("no table shop_customers"), "{error}");

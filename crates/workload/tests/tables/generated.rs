@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
+use testkit::cluster::Cluster;
 
 use connect::Session;
 use pgmeter_workload::{
@@ -122,7 +123,7 @@ fn rows_are_the_same_with_one_connection_and_with_eight() {
 fn marks_say_what_was_loaded_and_own_tables_are_replaced() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "marks");
         assert_eq!(loaded(&mut session, &own).expect("an answer"), None);
         let options = InitOptions { seed: Some(7), ..scaled(20.0) };
@@ -218,7 +219,7 @@ fn rows_are_checked_where_the_text_does_not_tell_their_number() {
                   alter table people add foreign key (boss) references bosses;\n";
     let folder = folder(schema, &[]);
     let (own, none) = (open(&folder), BTreeMap::new());
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "counted");
         load(&own, &mut session, &scaled(20.0)).expect("it is loaded");
         let workload: &dyn Workload = &own;
@@ -241,7 +242,7 @@ fn checks_of_generated_tables_find_missing_rows_and_references_without_partner()
     let folder = folder(&sorted_schema(), &[("checks/net.sql", "SELECT id FROM orders WHERE net > 1e7;")]);
     let own = open(&folder);
     let none = BTreeMap::new();
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "checked");
         load(&own, &mut session, &scaled(20.0)).expect("it is loaded");
         let workload: &dyn Workload = &own;
@@ -273,7 +274,7 @@ fn the_foreign_keys_of_a_mark_are_names_and_no_sql() {
     let own = open(&folder(&sorted_schema(), &[]));
     let workload: &dyn Workload = &own;
     let none = BTreeMap::new();
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "marked");
         load(&own, &mut session, &scaled(20.0)).expect("it is loaded");
         let comment = session.query("select obj_description('orders'::regclass)").expect("a comment")[0]
@@ -350,7 +351,7 @@ fn tables_in_schemas_of_their_own_are_loaded_again() {
                   CREATE TABLE a (id int PRIMARY KEY, b int REFERENCES a);";
     let folder = folder(schema, &[]);
     let own = open(&folder);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "own_schemas");
         for size in [10.0, 20.0] {
             load(&own, &mut session, &scaled(size)).expect("the tables are its own");
@@ -401,7 +402,7 @@ fn keys_that_cannot_be_postponed_stay_and_settings_of_a_dump_have_no_effect_else
         COMMENT ON INDEX app.by_name IS 'names';\n";
     let folder = folder(schema, &[("indexes/none_at_all.sql", "ANALYZE app.a;")]);
     let own = open(&folder);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "dump");
         for _ in 0..2 {
             load(&own, &mut session, &InitOptions { jobs: 4, ..scaled(500.0) }).expect("it is loaded");
@@ -462,7 +463,7 @@ fn a_sequence_that_several_tables_use_is_behind_all_their_rows() {
                   CREATE TABLE own (id serial PRIMARY KEY);\n";
     let folder = folder(schema, &[]);
     let own = open(&folder);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "shared_sequence");
         load(&own, &mut session, &scaled(20.0)).expect("it is loaded");
         let next = |table: &str, session: &mut Session| {
@@ -533,7 +534,7 @@ fn rows_are_the_same_whatever_the_settings_of_the_database_are() {
         ("bytea_output", "escape"),
         ("client_encoding", "LATIN1"),
     ];
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut seen = Vec::new();
         for settings in [&[][..], &odd[..], &[("TimeZone", "Asia/Kolkata")]] {
             let mut first = session(major, "odd_settings");
@@ -571,7 +572,7 @@ const CHAINED: [&str; 9] = [
 
 #[test]
 fn objects_that_depend_on_each_other_are_loaded_again() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         for schema in CHAINED {
             let folder = folder(schema, &[]);
             let own = open(&folder);

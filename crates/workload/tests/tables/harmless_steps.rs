@@ -53,7 +53,7 @@ pub(crate) const STAFF: &str = "create table staff (id int primary key, name tex
 
 #[test]
 fn a_commit_that_only_the_server_sees_is_not_executed() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "hidden_commits");
         session
             .execute("create table staff (id int); insert into staff values (1)")
@@ -79,7 +79,7 @@ fn a_commit_that_only_the_server_sees_is_not_executed() {
 
 #[test]
 fn rows_are_counted_though_the_role_does_not_have_the_server_count_them() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "uncounted");
         session
             .execute("create table staff (id int); insert into staff values (1)")
@@ -93,7 +93,7 @@ fn rows_are_counted_though_the_role_does_not_have_the_server_count_them() {
 
 #[test]
 fn definitions_privileges_and_comments_of_others_stay() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "definitions");
         session.execute(STAFF).expect("objects of others");
         let database = lines(&mut session, "select quote_ident(current_database())").remove(0);
@@ -149,7 +149,7 @@ fn definitions_privileges_and_comments_of_others_stay() {
 
 #[test]
 fn statements_that_cannot_be_rolled_back_do_not_touch_others() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "alone");
         session.execute(STAFF).expect("objects of others");
         session
@@ -184,7 +184,7 @@ fn statements_that_cannot_be_rolled_back_do_not_touch_others() {
 
 #[test]
 fn tables_that_others_make_meanwhile_are_not_marked_and_not_changed() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "meanwhile");
         let place = conninfo(&mut session, "postgres");
         // The second step waits for the table that another session makes.
@@ -229,7 +229,7 @@ fn partitions_that_others_attach_are_not_dropped() {
 
 #[test]
 fn a_step_does_not_make_others_wait_behind_it() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "behind");
         session
             .execute("create table staff (id int primary key); insert into staff values (1)")
@@ -261,7 +261,7 @@ fn a_step_does_not_make_others_wait_behind_it() {
 
 #[test]
 fn rows_of_others_that_change_while_rows_are_loaded_end_the_load() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "while_loading");
         session
             .execute(
@@ -286,7 +286,7 @@ fn a_function_or_view_that_a_user_has_replaced_is_kept() {
            create function f() returns int language sql as 'select 1'; create view v as select 1 as a; \
            drop type if exists t; create type t as enum ('a');"],
     );
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "replaced");
         load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
         load(&own, &mut session, &InitOptions::default()).expect("these are its own objects");
@@ -310,7 +310,7 @@ fn a_name_that_means_a_table_of_others_is_refused_before_a_run() {
     let schema = "create table orders (id int primary key);";
     let script = ("scripts/d.sql", "delete from orders where id = 1;");
     let qualified = ("scripts/d.sql", "delete from bench.orders where id = 1;");
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let conninfo = Cluster::shared(major).database("namesake");
         let mut session = Cluster::session(&conninfo);
         session
@@ -341,7 +341,7 @@ const AUDIT: &str = "create table ddl_log (command text); create function audit(
 #[test]
 fn an_audit_of_ddl_is_named_and_works_if_it_is_permitted() {
     let own = steps(true, &["create table wt (id int);"]);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "audited");
         session.execute(AUDIT).expect("an event trigger");
         let error = load(&own, &mut session, &InitOptions::default()).expect_err("it is refused").to_string();

@@ -44,7 +44,7 @@ fn check_kept(session: &mut Session, sql: &str) {
 
 #[test]
 fn what_runs_at_commit_or_for_a_mark_is_seen() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "at_commit");
         others(&mut session);
         let trigger = deleting("trigger", "true", "return null;");
@@ -65,7 +65,7 @@ fn what_runs_at_commit_or_for_a_mark_is_seen() {
 /// They see all DDL of the database, also that of pgmeter.
 #[test]
 fn event_triggers_of_a_load_change_no_rows_of_others() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "event_triggers");
         others(&mut session);
         let function = deleting("event_trigger", "tg_tag = 'COMMENT'", "");
@@ -91,7 +91,7 @@ fn event_triggers_of_a_load_change_no_rows_of_others() {
 
 #[test]
 fn a_function_without_counted_rows_is_seen_by_its_lock() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "uncounted_rows");
         others(&mut session);
         let function =
@@ -109,7 +109,7 @@ fn a_function_without_counted_rows_is_seen_by_its_lock() {
 
 #[test]
 fn values_of_sequences_of_others_are_told() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "sequences");
         session.execute("create sequence mine; create sequence \"Other\" start 5").expect("sequences");
         session.execute("select nextval('mine'), nextval('mine')").expect("a value");
@@ -142,7 +142,7 @@ fn values_of_sequences_of_others_are_told() {
 /// The statements of a schema are executed in a trial first.
 #[test]
 fn the_trial_of_a_schema_tells_values_of_sequences_of_others() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "trial_sequences");
         session.execute("create table theirs (id serial); select nextval('theirs_id_seq')").expect("theirs");
         let own = "create table own (id serial primary key);\n";
@@ -164,7 +164,7 @@ fn the_trial_of_a_schema_tells_values_of_sequences_of_others() {
 /// ANALYZE calls the functions of indexes.
 #[test]
 fn the_statistics_of_an_index_change_no_rows_of_others() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "analyzed");
         others(&mut session);
         let function = EVIL.replace("begin delete", "begin if current_query() ~* ''analyze'' then delete");
@@ -182,7 +182,7 @@ fn the_statistics_of_an_index_change_no_rows_of_others() {
 
 #[test]
 fn a_setting_of_a_role_that_a_function_makes_without_counted_rows_is_seen() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "uncounted_settings");
         let sql = "create function quiet() returns int language plpgsql set track_counts = off as \
                    $$ begin alter role current_user set work_mem = '4321kB'; return 1; end $$; select quiet();";
@@ -199,7 +199,7 @@ fn a_setting_of_a_role_that_a_function_makes_without_counted_rows_is_seen() {
 
 #[test]
 fn a_foreign_key_to_a_table_of_others_is_no_change() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "references");
         others(&mut session);
         let own = "drop table if exists own; create table own (a int references staff); insert into own values (1); \
@@ -233,7 +233,7 @@ const FURTHER_PARTS: &str = "create publication pub for table staff, tables in s
 
 #[test]
 fn parts_of_the_objects_of_others_stay() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "parts");
         others(&mut session);
         session.execute(PARTS).expect("parts of them");
@@ -301,7 +301,7 @@ fn parts_of_the_objects_of_others_stay() {
 
 #[test]
 fn a_word_in_a_comment_does_not_turn_the_protection_off() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "concurrently");
         others(&mut session);
         session.execute(EVIL).expect("a function");
@@ -329,7 +329,7 @@ fn a_word_in_a_comment_does_not_turn_the_protection_off() {
 
 #[test]
 fn a_table_that_others_make_between_two_steps_gets_no_mark() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "between");
         session
             .execute("create table later (id int); insert into later values (1)")
@@ -398,7 +398,7 @@ fn objects_that_a_user_has_altered_are_kept() {
     let body =
         |number: u32| format!("function g() returns int language sql begin atomic select {number}; end");
     let (one, two) = (format!("create or replace {}", body(1)), format!("create or replace {}", body(2)));
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "altered");
         session.execute("create role owner_of_altered").expect("a role");
         let (mut steps_of_major, mut altered) = (vec![create.to_owned()], ALTERED.to_vec());
@@ -431,7 +431,7 @@ fn own_composite_types_are_dropped_and_those_of_others_are_not() {
             "drop type later; alter type pair add attribute c int",
         ],
     );
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "composite_types");
         for _ in 0..2 {
             load(&own, &mut session, &InitOptions::default()).expect("own types");

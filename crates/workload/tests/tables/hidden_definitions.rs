@@ -3,6 +3,7 @@
 
 use connect::Session;
 use pgmeter_workload::InitOptions;
+use testkit::cluster::Cluster;
 
 use crate::generated::{folder, load, open, scaled};
 use crate::harmless_steps::steps;
@@ -38,7 +39,7 @@ fn check_rolled_back(session: &mut Session, schema: &str) {
 
 #[test]
 fn functions_that_run_for_generated_rows_change_no_definitions_of_others() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "definitions_by_rows");
         others(&mut session);
         for change in [
@@ -77,7 +78,7 @@ fn functions_that_run_for_generated_rows_change_no_definitions_of_others() {
 
 #[test]
 fn connections_that_load_rows_beside_each_other_do_not_disturb_each_other() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "definitions_beside");
         others(&mut session);
         let schema = "create function id() returns trigger language plpgsql as 'begin return new; end';\n\
@@ -99,7 +100,7 @@ fn connections_that_load_rows_beside_each_other_do_not_disturb_each_other() {
 fn indexes_of_others_are_not_rebuilt() {
     const FILES: &str = "select string_agg(relname || relfilenode, ' ' order by oid) from pg_class \
         where relkind in ('i', 't') and oid >= 16384";
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "reindex");
         others(&mut session);
         session
@@ -142,7 +143,7 @@ fn indexes_of_others_are_not_rebuilt() {
 fn the_servers_schema_gets_no_new_objects() {
     const NEW: &str =
         "select count(*) from pg_proc where oid >= 16384 and pronamespace = 'pg_catalog'::regnamespace";
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "servers_schema");
         others(&mut session);
         for sql in [
@@ -170,7 +171,7 @@ fn the_servers_schema_gets_no_new_objects() {
 /// A trigger that defers the constraints again and inserts a row fires once more, up to the level at which it changes others.
 #[test]
 fn triggers_that_defer_themselves_again_are_seen() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "deferred_again");
         others(&mut session);
         let before = lines(&mut session, STATE);

@@ -2,6 +2,7 @@
 //! them against what `pgbench -i` makes: the same definitions, and the same rows by checksum.
 
 use std::ops::ControlFlow;
+use testkit::cluster::Cluster;
 
 use pgmeter_workload::{
     InitOptions, InitProgress, PartitionMethod, Partitioning, ROWS_PER_PROGRESS, Step, Tpcb, Workload,
@@ -101,7 +102,7 @@ fn loading_again_leaves_the_same_rows() {
 
 #[test]
 fn foreign_keys_are_those_of_pgbench() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "keys");
         let steps = Step::parse_list("dtgvpf").expect("letters of steps");
         make(&mut session, &InitOptions { steps, ..InitOptions::default() }).expect("all steps");

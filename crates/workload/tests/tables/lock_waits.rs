@@ -129,7 +129,7 @@ fn others_read_the_table_of_an_earlier_load_while_a_load_step_waits_to_drop_it()
 
 #[test]
 fn a_lock_that_the_tables_of_pgbench_did_not_get_is_told_with_the_way_to_continue() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "not_granted");
         let mut target = target(&mut session);
         target.patience.limit = Duration::from_millis(300);

@@ -5,6 +5,7 @@ use connect::Session;
 use pgmeter_workload::{
     InitOptions, PartitionMethod, Partitioning, Step, Tables, Tpcb, Truncation, Workload, WorkloadError,
 };
+use testkit::cluster::Cluster;
 
 use crate::harness::{NEWEST, OLDEST, lines, make, prepare, session, vacuum_all};
 
@@ -17,7 +18,7 @@ fn bare(session: &mut Session, partitioning: Option<Partitioning>) {
 
 #[test]
 fn unpartitioned_tables_are_seen_as_such_on_every_server() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "plain");
         bare(&mut session, None);
         let found = Tpcb.find_tables(&mut session).expect("tables");
@@ -97,7 +98,7 @@ fn empty_tables_give_no_scale() {
 
 #[test]
 fn a_run_begins_with_an_empty_history() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "prepared");
         bare(&mut session, None);
         session.execute("insert into pgbench_history values (1, 1, 1, 1)").expect("a row");

@@ -33,7 +33,7 @@ const HISTORY: &str = "(tid int, bid int, aid int, delta int, mtime timestamp, f
 #[test]
 fn a_part_of_pgbenchs_tables_is_not_replaced() {
     let drops = InitOptions { drops: true, ..InitOptions::default() };
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "part_of_four");
         let history = format!(
             "create schema legacy; create table legacy.pgbench_history {HISTORY}; \
@@ -65,7 +65,7 @@ fn a_part_of_pgbenchs_tables_is_not_replaced() {
 
 #[test]
 fn all_four_tables_are_replaced_and_named_before() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "all_four");
         assert_eq!(told(&mut session, &InitOptions::default()), [""; 0]);
         assert_eq!(
@@ -137,7 +137,7 @@ fn additions_to_pgbenchs_tables_are_named_before_they_are_dropped_with_them() {
 
 #[test]
 fn partitions_at_any_level_that_pgbench_did_not_make_are_not_dropped() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "deep_partitions");
         let tables = if major == NEWEST {
             let partitioning = Some(Partitioning { method: PartitionMethod::Range, partitions: 2 });
@@ -163,7 +163,7 @@ fn partitions_at_any_level_that_pgbench_did_not_make_are_not_dropped() {
 
 #[test]
 fn a_view_with_the_name_of_a_table_is_refused_and_dropped_only_with_permission() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "view_in_the_way");
         let view = "create view pgbench_branches as select 1 as bid, 1 as bbalance, ''::char(88) as filler";
         session.execute(view).expect("a view");
@@ -180,7 +180,7 @@ fn a_view_with_the_name_of_a_table_is_refused_and_dropped_only_with_permission()
 
 #[test]
 fn a_table_is_there_at_any_time_while_it_is_replaced() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "at_any_time");
         make(&mut session, &InitOptions::default()).expect("tables");
         let mut reader = Session::connect(&target(&mut session)).expect("a session");
@@ -212,7 +212,7 @@ fn a_table_is_there_at_any_time_while_it_is_replaced() {
 
 #[test]
 fn tables_that_cannot_be_created_again_are_not_dropped() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "kept");
         make(&mut session, &InitOptions::default()).expect("tables");
         let options = InitOptions { tablespace: Some("nowhere".to_owned()), ..InitOptions::default() };

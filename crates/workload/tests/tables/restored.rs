@@ -2,6 +2,7 @@
 //! with permission.
 
 use std::ops::ControlFlow;
+use testkit::cluster::Cluster;
 
 use connect::Session;
 use pgmeter_workload::{InitOptions, InitProgress, Workload};
@@ -44,7 +45,7 @@ fn dropped(own: &dyn Workload, session: &mut Session) -> String {
 fn restored_objects_of_every_kind_are_named_and_dropped_with_permission() {
     let folder = folder(&format!("{OBJECTS}\n{TABLES}\n{VIEWS}"), &[]);
     let own = open(&folder);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut made = session(major, "dumped_kinds");
         load(&own, &mut made, &scaled(10.0)).expect("it is loaded");
         let comments = comments(&mut made);

@@ -1,5 +1,5 @@
-//! Faults of the server, the network and the disk, and how every command ends then: [`matrix`] is the table. A cut of it
-//! is a test; `cargo xtask prove faults` runs all of it, through the same test and a variable.
+//! Faults of the server, the network and the disk, and how every command ends then: [`matrix`] is the table. A few of
+//! its cells are a test; `cargo xtask prove faults` runs all of it, through the same test and a variable.
 
 mod cell;
 mod ground;
@@ -14,7 +14,11 @@ use matrix::{MATRIX, Row};
 const CHOICE: &str = "PGMETER_TEST_FAULTS";
 /// How many cells are tried at once.
 const JOBS: &str = "PGMETER_TEST_FAULT_JOBS";
-/// The cells of a usual round of tests: each fault, each command, both loops.
+/// The cells that are tried after each change: each fault.
+const OF_EACH_FAULT: &str = "server-killed/bench/io_uring,server-paused/bench/epoll,server-stopped/init/no-loop,\
+    backend-killed/bench/epoll,lock-held/bench/io_uring,disk-full/bench/io_uring,slow-reader/bench/epoll,\
+    reset/pgbench,wrong-bytes/bench/epoll";
+/// The cells of a night: each fault, each command, both loops.
 const CUT: &str = "server-killed/bench/io_uring,server-killed/quickstart/epoll,server-killed/pgbench/epoll,\
     server-paused/bench/epoll,server-stopped/bench/io_uring,server-stopped/bench/epoll,server-stopped/init/no-loop,\
     backend-killed/bench/epoll,backend-killed/compare/io_uring,lock-held/bench/io_uring,lock-held/init/no-loop,\
@@ -29,9 +33,9 @@ fn is_chosen(choice: &str, name: &str) -> bool {
     choice == "all" || choice.split(',').any(|chosen| chosen.split('/').all(|word| parts.contains(&word)))
 }
 
-#[test]
-fn commands_end_as_the_fault_matrix_says() {
-    let choice = std::env::var(CHOICE).unwrap_or_else(|_| CUT.to_owned());
+/// Tries the cells that the variable chooses, or these.
+fn try_cells(usual: &str) {
+    let choice = std::env::var(CHOICE).unwrap_or_else(|_| usual.to_owned());
     let jobs = std::env::var(JOBS).map_or(JOBS_OF_CUT, |jobs| jobs.parse().expect("a number of jobs"));
     let cells: Vec<(&Row, &'static str, String)> = MATRIX
         .iter()
@@ -64,6 +68,18 @@ fn commands_end_as_the_fault_matrix_says() {
         cells.len(),
         wrong.join(", ")
     );
+}
+
+#[test]
+fn commands_end_as_the_fault_matrix_says() {
+    try_cells(OF_EACH_FAULT);
+}
+
+mod nightly {
+    #[test]
+    fn commands_end_as_a_cut_of_the_fault_matrix_says() {
+        super::try_cells(super::CUT);
+    }
 }
 
 /// Prints a line for a cell; whether it ended as it must.

@@ -133,7 +133,7 @@ fn behind_a_relay_that_delays_the_time_is_on_the_way() {
 #[test]
 fn backends_that_wait_decide_whatever_others_do_with_the_processors() {
     let _others = Others::start();
-    for version in ["15", "18"] {
+    for version in Cluster::versions(["15", "18"]) {
         let bench = Bench::new();
         let conninfo = Cluster::shared(version).database("beside_others");
         let mut session = Cluster::session(&conninfo);

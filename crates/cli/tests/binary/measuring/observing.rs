@@ -11,7 +11,7 @@ use crate::harness::Bench;
 
 #[test]
 fn a_record_says_what_the_server_was_doing() {
-    for version in ["18", "9.6"] {
+    for version in Cluster::versions(["18", "9.6"]) {
         let bench = Bench::new();
         let conninfo = Cluster::shared(version).database("observed");
         bench.run(["init", "--scale", "1", &conninfo]).exits(0);

@@ -7,6 +7,7 @@ use connect::{Environment, Overrides, Session, resolve};
 use pgmeter_engine::{HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_tracer, run};
 use script::{Dialect, Symbols};
 use testkit::certificates::{Authority, SecuredCluster, Wanted};
+use testkit::cluster::Cluster;
 
 const CLIENTS: usize = 8;
 
@@ -52,7 +53,7 @@ const ENCRYPTED: &str = "SELECT 1 / ssl::int FROM pg_stat_ssl WHERE pid = pg_bac
 fn clients_run_through_tls_with_passwords_bound_to_it_in_every_protocol() {
     let authority = Authority::new("authority");
     let shown = authority.issue(&Wanted { names: &["localhost"], ..Wanted::default() });
-    for major in ["18", "9.6"] {
+    for major in Cluster::versions(["18", "9.6"]) {
         let server = SecuredCluster::start(major, &shown, &authority);
         let root = server.write("root.crt", &authority.certificate());
         server.cluster.execute("create role guest login password 'secret'");

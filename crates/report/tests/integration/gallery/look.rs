@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::index::{self, Shown};
-use super::{Exhibit, exhibits};
+use super::{Exhibit, OF_EACH_KIND, exhibits};
 use crate::pages::browser::{self, complaints};
 use crate::pages::devtools::Browser;
 
@@ -51,18 +51,15 @@ fn seen(browser: &mut Browser, page: &Path, has_screenshots: bool) -> Vec<String
     problems
 }
 
-#[test]
-fn every_page_of_the_gallery_can_be_read_in_every_window_and_theme() {
+/// Looks at some pages; keeps them if a folder is wanted.
+fn look_at(is_chosen: impl Fn(&Exhibit) -> bool) {
     let Some(mut browser) = browser::browser() else { return };
     let wanted = std::env::var_os("PGMETER_GALLERY").map(PathBuf::from);
     let is_shown = wanted.is_some();
     let folder = wanted.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("gallery"));
     std::fs::create_dir_all(&folder).expect("the folder can be written");
-    let only = std::env::var("PGMETER_GALLERY_ONLY").unwrap_or_default();
-    let only: Vec<&str> = only.split_whitespace().collect();
-    let is_wanted = |it: &Exhibit| only.is_empty() || only.iter().any(|start| it.name.starts_with(start));
     let mut all = Vec::new();
-    for exhibit in exhibits().into_iter().filter(is_wanted) {
+    for exhibit in exhibits().into_iter().filter(is_chosen) {
         let page = folder.join(exhibit.name).with_extension("html");
         let html = (exhibit.page)();
         std::fs::write(&page, &html).expect("the folder can be written");
@@ -73,11 +70,28 @@ fn every_page_of_the_gallery_can_be_read_in_every_window_and_theme() {
         std::fs::write(folder.join("index.html"), index::html(&all)).expect("the folder can be written");
         return;
     }
+    assert!(!all.is_empty());
     let problems: Vec<String> = all
         .iter()
         .flat_map(|shown| shown.problems.iter().map(|problem| format!("{}, {problem}", shown.name)))
         .collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn a_page_of_each_kind_can_be_read_in_every_window_and_theme() {
+    look_at(|exhibit| OF_EACH_KIND.contains(&exhibit.name));
+}
+
+mod nightly {
+    use super::*;
+
+    #[test]
+    fn every_page_of_the_gallery_can_be_read_in_every_window_and_theme() {
+        let only = std::env::var("PGMETER_GALLERY_ONLY").unwrap_or_default();
+        let only: Vec<&str> = only.split_whitespace().collect();
+        look_at(|exhibit| only.is_empty() || only.iter().any(|start| exhibit.name.starts_with(start)));
+    }
 }
 
 #[test]

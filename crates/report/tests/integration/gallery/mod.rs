@@ -19,6 +19,9 @@ use results::{EventLoopName, Record, StepsRecord};
 use crate::pages::queries;
 use crate::pages::query_sets::{self, Set};
 
+/// Pages that are looked at after each change; all are looked at each night.
+const OF_EACH_KIND: [&str; 5] = ["run-typical", "runs-two", "comparison-clear", "experiment-6", "queries-22"];
+
 /// A page of the gallery.
 pub struct Exhibit {
     /// Of its files.

@@ -48,7 +48,7 @@ fn load_while_read(workload: &dyn Workload, session: &mut Session, options: &Ini
 
 #[test]
 fn init_of_pgbenchs_tables_waits_for_readers_in_short_tries() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "read_pgbench");
         make(&mut session, &InitOptions::default()).expect("tables");
         for drops in [false, true] {
@@ -63,7 +63,7 @@ fn init_of_pgbenchs_tables_waits_for_readers_in_short_tries() {
 fn init_of_a_schema_waits_for_readers_in_short_tries() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "read_schema");
         load(&own, &mut session, &scaled(10.0)).expect("it is loaded");
         load_while_read(&own, &mut session, &scaled(10.0), "orders");
@@ -73,7 +73,7 @@ fn init_of_a_schema_waits_for_readers_in_short_tries() {
 
 #[test]
 fn a_truncation_before_a_run_waits_for_readers_in_short_tries() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "read_history");
         make(&mut session, &InitOptions::default()).expect("tables");
         session.execute("insert into pgbench_history values (1, 1, 1, 1)").expect("a row");
@@ -128,7 +128,7 @@ fn check_prepared_beside_others(session: &mut Session, other: &mut Session) {
 
 #[test]
 fn statements_before_a_run_that_get_no_lock_are_left_out() {
-    for major in [NEWEST, OLDEST] {
+    for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "locked_before_run");
         make(&mut session, &InitOptions::default()).expect("tables");
         let mut other = Session::connect(&target(&mut session)).expect("a session");
