@@ -14,7 +14,7 @@ use crate::leftovers::Scratch;
 use crate::memory;
 use crate::programs::{self, Programs};
 use crate::test_output::TestCounts;
-use crate::test_programs::{self, Ended, EndedTests};
+use crate::test_programs::{self, Ended, EndedTests, Extent};
 use crate::tidy;
 use crate::{dependencies, dist, libraries};
 
@@ -33,16 +33,6 @@ impl Verdict {
     fn of_step(ok: bool, note: impl Into<String>, details: impl Into<String>) -> Verdict {
         Verdict { passed: 0, failed: usize::from(!ok), note: note.into(), details: details.into() }
     }
-}
-
-/// What to check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// What each change needs.
-    Change,
-    /// The nightly tests, the packages and the libraries too, and more inputs for the fuzzer: each night, and before a
-    /// release.
-    All,
 }
 
 /// Runs the checks; true if nothing failed.

@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ci::Extent;
 use crate::leftovers::Scratch;
 use crate::programs::TestProgram;
 use crate::test_output::{self, TestCounts};
@@ -28,6 +27,16 @@ const NIGHTLY: &str = "nightly::";
 
 /// Tells the tests that repeat on several versions of PostgreSQL to take all of them, not the newest alone.
 const VERSIONS: &str = "PGMETER_TEST_VERSIONS";
+
+/// What to check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// What each change needs.
+    Change,
+    /// The nightly tests, the packages and the libraries too, and more inputs for the fuzzer: each night, and before a
+    /// release.
+    All,
+}
 
 /// How the tests of one program ended.
 pub struct Ended {

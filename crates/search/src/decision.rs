@@ -102,6 +102,9 @@ const FIT_TRIAL_S: f64 = 3.0;
 const FLAT_TRIAL_S: f64 = 6.0;
 /// Transactions over the limit that a trial at the answer should have.
 const OVER_WANTED: f64 = 10.0;
+/// Time that is kept for confirmations, in lengths of one. A good load breaks a goal by chance now and then, so there is time
+/// for a second, shorter one.
+const CONFIRMATIONS_KEPT: f64 = 1.6;
 /// Confirmations, the first included.
 const CONFIRMATIONS_MAX: usize = 3;
 /// Each further confirmation is lower by this share at least.
@@ -170,7 +173,7 @@ impl Search {
         if self.end.is_none() && !self.is_narrow() {
             let rate_tps = self.next_rate();
             let trial_s = self.trial_s(rate_tps);
-            if left_s - trial_s - self.plan.overhead_s >= self.plan.confirmation_s {
+            if left_s - trial_s - self.plan.overhead_s >= CONFIRMATIONS_KEPT * self.plan.confirmation_s {
                 return Step::Trial(rate_tps, trial_s);
             }
         }
@@ -194,7 +197,7 @@ impl Search {
             Some(last)
                 if !last.is_kept
                     && self.confirmations.len() < CONFIRMATIONS_MAX
-                    && left_s >= seconds / 2.0 =>
+                    && left_s >= seconds / 3.0 =>
             {
                 Step::Confirm(last.rate_tps / step, seconds.min(left_s))
             }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use super::{Extent, TEST_LIMIT, Verdict, build};
+use super::{TEST_LIMIT, Verdict, build};
 use crate::leftovers::Scratch;
 use crate::programs::TestProgram;
 use crate::test_output;
-use crate::test_programs::{self, Ended};
+use crate::test_programs::{self, Ended, Extent};
 
 /// How often each test runs if nothing else is asked for.
 const ROUNDS: u32 = 20;

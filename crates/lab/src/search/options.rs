@@ -9,7 +9,7 @@ const EXPECTED: &str = "search.rate_tps";
 /// The shortest budget: the bursts, a few trials and a confirmation.
 const BUDGET_MIN_S: f64 = 10.0;
 /// The confirmation takes at most this share of the budget, and this many seconds.
-const CONFIRMATION_SHARE: f64 = 0.2;
+const CONFIRMATION_SHARE: f64 = 0.16;
 const CONFIRMATION_MAX_S: f64 = 60.0;
 
 /// The options of a run that a search takes. It finds the rate, the length and the clients.
