@@ -26,7 +26,7 @@ struct Case {
 }
 
 const CASES: [Case; 3] = [
-    Case { name: "same", what: "ten searches of one server", n: &["20000"], budget: "90s" },
+    Case { name: "same", what: "ten searches of one server", n: &["20000"], budget: "150s" },
     Case {
         name: "slower",
         what: "compare --search: B needs 25 % more CPU time",
@@ -104,40 +104,72 @@ fn summary(case: &Case, answer: &Value) -> Value {
     })
 }
 
-/// The spread of the answers against their intervals; of comparisons, how often they found what.
+/// The spread of the answers against their intervals; of comparisons, how often they found what, and both sides alone.
 fn conclusion(case: &Case, lines: &[Value]) -> String {
     let all: Vec<&Value> = of_case(lines, case.name).collect();
-    let (figure, interval) = if case.n.len() == 1 {
-        ("/search/rate_tps", "/search/interval")
-    } else {
-        ("/ratio", "/ratio_interval")
-    };
-    let known: Vec<[f64; 3]> = (all.iter())
+    if case.n.len() == 1 {
+        return format!("{}: {}", case.what, spread(&all, "/search/rate_tps", "/search/interval"));
+    }
+    let decided = |name: &str| all.iter().filter(|line| line["decision"] == name).count();
+    let decisions = ["worse_than_tolerance", "no_worse", "equivalent", "better", "undecided"]
+        .map(|name| format!("{name} {}", decided(name)));
+    format!(
+        "{}: {}\n  ratio: {}\n  A alone: {}\n  B alone: {}",
+        case.what,
+        decisions.join(", "),
+        spread(&all, "/ratio", "/ratio_interval"),
+        spread(&all, "/a/rate_tps", "/a/interval"),
+        spread(&all, "/search/rate_tps", "/search/interval"),
+    )
+}
+
+fn spread(lines: &[&Value], figure: &str, interval: &str) -> String {
+    let known: Vec<[f64; 3]> = (lines.iter())
         .filter_map(|line| {
             let interval = line.pointer(interval)?;
             Some([line.pointer(figure)?.as_f64()?, interval["low"].as_f64()?, interval["high"].as_f64()?])
         })
         .collect();
     if known.is_empty() {
-        return format!("{}: {} done, none with an interval", case.what, all.len());
+        return format!("{} done, none with an interval", lines.len());
     }
     let count = known.len() as f64;
     let mean = (known.iter().map(|it| it[0].ln()).sum::<f64>() / count).exp();
-    let spread =
+    let deviation =
         (known.iter().map(|it| (it[0] / mean).ln().powi(2)).sum::<f64>() / (count - 1.0).max(1.0)).sqrt();
     let half = known.iter().map(|it| (it[2] / it[1]).ln() / 2.0).sum::<f64>() / count;
     let hits = known.iter().filter(|it| it[1] <= mean && mean <= it[2]).count();
-    let decided = |name: &str| all.iter().filter(|line| line["decision"] == name).count();
-    let decisions = ["worse_than_tolerance", "no_worse", "equivalent", "better", "undecided"]
-        .map(|name| format!("{name} {}", decided(name)));
-    let decisions = if case.n.len() == 1 { String::new() } else { format!("; {}", decisions.join(", ")) };
     format!(
-        "{}: {} of {} with an interval; mean {mean:.3}, standard deviation {:.1} %, mean half width {:.1} %, {hits} intervals \
-         contain the mean{decisions}",
-        case.what,
+        "{} of {} with an interval; mean {mean:.3}, standard deviation {:.1} %, mean half width {:.1} %, {hits} intervals \
+         contain the mean",
         known.len(),
-        all.len(),
-        100.0 * spread,
+        lines.len(),
+        100.0 * deviation,
         100.0 * half
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_shows_how_often_it_decided_and_how_both_sides_scatter() {
+        let search =
+            |rate: f64| json!({ "rate_tps": rate, "interval": { "low": rate * 0.9, "high": rate * 1.1 } });
+        let line = |ratio: f64, decision: &str| {
+            json!({
+                "case": "slower", "a": search(100.0), "search": search(100.0 * ratio), "ratio": ratio,
+                "ratio_interval": { "low": ratio * 0.95, "high": ratio * 1.05 }, "decision": decision,
+            })
+        };
+        let lines = [line(0.8, "worse_than_tolerance"), line(0.9, "undecided")];
+        let shown = conclusion(&CASES[1], &lines);
+        assert!(shown.contains("worse_than_tolerance 1") && shown.contains("undecided 1"), "{shown}");
+        assert!(
+            shown.contains("A alone: 2 of 2 with an interval; mean 100.000, standard deviation 0.0 %"),
+            "{shown}"
+        );
+        assert_eq!(conclusion(&CASES[0], &[]), "ten searches of one server: 0 done, none with an interval");
+    }
 }

@@ -44,9 +44,14 @@ impl Cluster {
     /// The versions to test on: the newest of these, or all if the variable `PGMETER_TEST_VERSIONS` is `all`, which it is
     /// under `cargo xtask ci --all`.
     pub fn versions<const N: usize>(of: [&'static str; N]) -> Vec<&'static str> {
-        let newest = of.into_iter().max_by(|one, other| number(one).total_cmp(&number(other)));
+        Cluster::cases(of, |version| version)
+    }
+
+    /// The cases to test: those of the newest version, or all as for [`Cluster::versions`].
+    pub fn cases<C, const N: usize>(of: [C; N], version: impl Fn(&C) -> &'static str) -> Vec<C> {
         let is_all = std::env::var_os(VERSIONS).is_some_and(|chosen| chosen == "all");
-        if is_all { of.to_vec() } else { newest.into_iter().collect() }
+        let newest = of.iter().map(|case| number(version(case))).fold(0.0, f64::max);
+        of.into_iter().filter(|case| is_all || number(version(case)) >= newest).collect()
     }
 
     /// The server of this major version ("18", "9.6") shared by all tests of the process; the first call starts it.

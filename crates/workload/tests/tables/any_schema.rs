@@ -191,7 +191,7 @@ const SHOWN: &str = "\
 
 #[test]
 fn references_to_refused_rows_become_null_or_their_rows_are_deleted() {
-    for (major, jobs) in [(NEWEST, 1), (OLDEST, 3)] {
+    for (major, jobs) in Cluster::cases([(NEWEST, 1), (OLDEST, 3)], |case| case.0) {
         let mut session = session(major, "any_shown");
         let said = loaded(&mut session, SHOWN, 60.0, jobs);
         let full = ["often", "rarely", "last", "shapes"].map(|table| (table, "60"));

@@ -203,7 +203,9 @@ fn load_with_an_addition(own: &dyn Workload, session: &mut Session, is_broken_of
 fn what_users_add_while_tables_are_loaded_is_named_and_kept() {
     let folder = folder(SCHEMA, &[]);
     let own = open(&folder);
-    for (major, is_broken_off) in [(NEWEST, false), (OLDEST, false), (NEWEST, true)] {
+    for (major, is_broken_off) in
+        Cluster::cases([(NEWEST, false), (OLDEST, false), (NEWEST, true)], |case| case.0)
+    {
         let mut session = session(major, "added_meanwhile");
         load_with_an_addition(&own, &mut session, is_broken_off);
         let refused = |session: &mut Session| {
@@ -250,7 +252,9 @@ fn load_steps_keep_what_users_add() {
 #[test]
 fn what_users_add_between_load_steps_is_theirs() {
     let create = "drop table if exists own; create table own (a int); create index own_a on own (a)";
-    for (major, is_transaction) in [(NEWEST, true), (NEWEST, false), (OLDEST, true)] {
+    for (major, is_transaction) in
+        Cluster::cases([(NEWEST, true), (NEWEST, false), (OLDEST, true)], |case| case.0)
+    {
         let mut session = session(major, "added_between");
         let (target, place) = (target(&mut session), conninfo(&mut session, "postgres"));
         let own =

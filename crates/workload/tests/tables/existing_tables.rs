@@ -90,7 +90,7 @@ fn an_interrupted_loading_that_was_restored_is_not_resumed() {
 fn two_inits_of_a_workload_do_not_run_at_the_same_time() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
-    for (major, resumes) in [(NEWEST, false), (OLDEST, true)] {
+    for (major, resumes) in Cluster::cases([(NEWEST, false), (OLDEST, true)], |case| case.0) {
         let conninfo = Cluster::shared(major).database("at_once");
         let mut session = Cluster::session(&conninfo);
         let target = target(&mut session);

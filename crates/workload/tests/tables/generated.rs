@@ -91,7 +91,7 @@ fn rows_are_the_same_with_one_connection_and_with_eight() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
     let mut seen = Vec::new();
-    for (major, jobs) in [(NEWEST, 1), (NEWEST, 8), (OLDEST, 2)] {
+    for (major, jobs) in Cluster::cases([(NEWEST, 1), (NEWEST, 8), (OLDEST, 2)], |case| case.0) {
         let mut session = session(major, "jobs");
         let report =
             load(&own, &mut session, &InitOptions { jobs, ..scaled(12_000.0) }).expect("it is loaded");

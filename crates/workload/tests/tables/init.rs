@@ -161,7 +161,8 @@ fn partitions_share_the_accounts_as_in_pgbench() {
 
 #[test]
 fn rows_are_loaded_frozen_where_the_server_keeps_them_so() {
-    for (major, all_pages_are_frozen) in [(NEWEST, "true"), (OLDEST, "false")] {
+    for (major, all_pages_are_frozen) in Cluster::cases([(NEWEST, "true"), (OLDEST, "false")], |case| case.0)
+    {
         let mut session = session(major, "frozen");
         let steps = Step::parse_list("dtg").expect("letters of steps");
         make(&mut session, &InitOptions { steps, ..InitOptions::default() }).expect("a load");

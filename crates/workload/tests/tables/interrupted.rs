@@ -21,8 +21,8 @@ const DISK_MIB: u32 = 64;
 fn a_connection_that_is_lost_in_a_chunk_repeats_this_chunk() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
-    for (major, jobs) in [(NEWEST, 1), (NEWEST, 3), (OLDEST, 2)] {
-        let options = InitOptions { jobs, ..scaled(30_000.0) };
+    for (major, jobs) in Cluster::cases([(NEWEST, 1), (NEWEST, 3), (OLDEST, 2)], |case| case.0) {
+        let options = InitOptions { jobs, ..scaled(12_000.0) };
         let mut undisturbed = session(major, "undisturbed");
         load(&own, &mut undisturbed, &options).expect("it is loaded");
         let conninfo = Cluster::shared(major).database("lost_chunk");
@@ -33,7 +33,7 @@ fn a_connection_that_is_lost_in_a_chunk_repeats_this_chunk() {
         let (mut ended, mut lost) = (0, Vec::new());
         let told = &mut |progress: InitProgress<'_>| {
             match progress {
-                InitProgress::Rows { done, .. } if done > 60_000 && ended == 0 => {
+                InitProgress::Rows { done, .. } if done > 24_000 && ended == 0 => {
                     let count = lines(&mut Cluster::session(&conninfo), end).remove(0);
                     ended = count.parse().expect("a number");
                 }
@@ -55,8 +55,8 @@ fn a_connection_that_is_lost_in_a_chunk_repeats_this_chunk() {
 fn a_loading_that_has_lost_its_lock_does_not_write_into_the_tables_of_another_one() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
-    for (major, jobs) in [(NEWEST, 1), (NEWEST, 3), (OLDEST, 2)] {
-        let options = InitOptions { jobs, ..scaled(30_000.0) };
+    for (major, jobs) in Cluster::cases([(NEWEST, 1), (NEWEST, 3), (OLDEST, 2)], |case| case.0) {
+        let options = InitOptions { jobs, ..scaled(12_000.0) };
         let mut undisturbed = session(major, "undisturbed_lock");
         load(&own, &mut undisturbed, &options).expect("it is loaded");
         let conninfo = Cluster::shared(major).database("lost_lock");
@@ -64,7 +64,7 @@ fn a_loading_that_has_lost_its_lock_does_not_write_into_the_tables_of_another_on
         let target = target(&mut first);
         let mut second = None;
         let told = &mut |progress: InitProgress<'_>| {
-            if matches!(progress, InitProgress::Rows { done, .. } if done > 60_000) && second.is_none() {
+            if matches!(progress, InitProgress::Rows { done, .. } if done > 24_000) && second.is_none() {
                 let end = "select count(pg_terminate_backend(l.pid)) from pg_locks l join pg_database d \
                            on d.oid = l.database where locktype = 'advisory' and datname = current_database()";
                 let mut session = Cluster::session(&conninfo);

@@ -123,9 +123,9 @@ fn what_was_broken_off_anywhere_is_gone_on_with_and_ends_the_same() {
         |progress| matches!(progress, InitProgress::Started { doing: "creating primary keys" }),
         |progress| matches!(progress, InitProgress::Started { doing: "creating foreign keys" }),
     ];
-    for (major, options) in
-        [(NEWEST, partitioned(3)), (NEWEST, InitOptions::default()), (OLDEST, InitOptions::default())]
-    {
+    let cases =
+        [(NEWEST, partitioned(3)), (NEWEST, InitOptions::default()), (OLDEST, InitOptions::default())];
+    for (major, options) in Cluster::cases(cases, |case| case.0) {
         let options = with_foreign_keys(options);
         let expected = undisturbed(major, &options);
         let resuming = InitOptions { resumes: true, ..options.clone() };

@@ -67,7 +67,9 @@ fn others_read_new_tables_while_keys_indexes_and_frozen_rows_wait_for_a_reader()
     let folder = folder(schema, &[]);
     let own = open(&folder);
     // One chunk is frozen, so its table is emptied; the key of several chunks is the first to need the table alone.
-    for (major, rows, jobs) in [(NEWEST, 1000.0, 1), (OLDEST, 1000.0, 1), (NEWEST, 100_000.0, 2)] {
+    for (major, rows, jobs) in
+        Cluster::cases([(NEWEST, 1000.0, 1), (OLDEST, 1000.0, 1), (NEWEST, 100_000.0, 2)], |case| case.0)
+    {
         let mut session = session(major, "beside_reader");
         let options = InitOptions { jobs, ..scaled(rows) };
         let is_created = |progress: &InitProgress<'_>| matches!(progress, InitProgress::Finished(step) if step.name == "tables");
@@ -101,7 +103,9 @@ fn others_read_the_tables_of_pgbench_while_their_rows_and_keys_wait_for_a_reader
 fn others_read_the_table_of_an_earlier_load_while_a_load_step_waits_to_drop_it() {
     // There are no other tables in the database.
     let step = "drop table if exists own; create table own (a int)";
-    for (major, is_transaction) in [(NEWEST, true), (OLDEST, true), (NEWEST, false)] {
+    for (major, is_transaction) in
+        Cluster::cases([(NEWEST, true), (OLDEST, true), (NEWEST, false)], |case| case.0)
+    {
         let mut session = session(major, "step_beside_reader");
         let place = conninfo(&mut session, "postgres");
         load(&steps(is_transaction, &[step]), &mut session, &InitOptions::default()).expect("it is loaded");

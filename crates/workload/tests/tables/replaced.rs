@@ -98,7 +98,7 @@ fn all_four_tables_are_replaced_and_named_before() {
 
 #[test]
 fn additions_to_pgbenchs_tables_are_named_before_they_are_dropped_with_them() {
-    for (major, partitions) in [(NEWEST, 0), (NEWEST, 2), (OLDEST, 0)] {
+    for (major, partitions) in Cluster::cases([(NEWEST, 0), (NEWEST, 2), (OLDEST, 0)], |case| case.0) {
         let mut session = session(major, "additions");
         let method = PartitionMethod::Range;
         let partitioning = (partitions > 0).then_some(Partitioning { method, partitions });

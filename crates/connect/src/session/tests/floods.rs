@@ -8,13 +8,13 @@ use super::*;
 type Flood = fn() -> Vec<u8>;
 
 /// A server that repeats a message until the session closes; returns the session's result and its maximum memory.
-fn flooded(keeps_rows: bool, flood: Flood) -> (Result<(), ConnectError>, u64) {
+fn flooded(keeps_rows: bool, flood: Flood, bytes: usize) -> (Result<(), ConnectError>, u64) {
     let fake = Fake::unix(move |mut peer| {
         peer.welcome();
         peer.hear();
         peer.try_to_say(&columns("one"));
         let flood = flood();
-        let mut left = FLOOD;
+        let mut left = bytes;
         while left > 0 && peer.try_to_say(&flood) {
             left = left.saturating_sub(flood.len());
         }
@@ -33,19 +33,21 @@ fn flooded(keeps_rows: bool, flood: Flood) -> (Result<(), ConnectError>, u64) {
 
 /// Twice the maximum of any limit of a session.
 const FLOOD: usize = 2 * ANSWER_LENGTH_MAX;
+/// More short messages than the rows that an answer may have.
+const FLOOD_OF_SHORT: usize = 24 << 20;
 /// The limit of an answer, with room for growing vectors.
 const MEMORY_MAX: u64 = 3 * ANSWER_LENGTH_MAX as u64;
 
 #[test]
 fn an_answer_without_end_is_given_up_before_it_fills_memory() {
-    let floods: [(&str, Flood); 4] = [
-        ("long rows", || row(Some(&"x".repeat(1_000_000)))),
-        ("short rows", || row(Some("")).repeat(4000)),
-        ("results", || complete("SELECT 0").repeat(4000)),
-        ("descriptions", || [columns(&"c".repeat(500_000)), complete("SELECT 0")].concat()),
+    let floods: [(&str, Flood, usize); 4] = [
+        ("long rows", || row(Some(&"x".repeat(1_000_000))), FLOOD),
+        ("short rows", || row(Some("")).repeat(4000), FLOOD_OF_SHORT),
+        ("results", || complete("SELECT 0").repeat(4000), FLOOD_OF_SHORT),
+        ("descriptions", || [columns(&"c".repeat(500_000)), complete("SELECT 0")].concat(), FLOOD),
     ];
-    for (name, flood) in floods {
-        let (result, memory) = flooded(true, flood);
+    for (name, flood, bytes) in floods {
+        let (result, memory) = flooded(true, flood, bytes);
         let sentence = result.expect_err(name).to_string();
         assert!(
             sentence.contains("the result of a query exceeds the limit of 1000000 rows or 64 MiB"),
@@ -53,11 +55,11 @@ fn an_answer_without_end_is_given_up_before_it_fills_memory() {
         );
         assert!(memory <= MEMORY_MAX, "{name}: {memory} bytes");
         // Rows that are not requested are not stored.
-        let (result, memory) = flooded(false, flood);
+        let (result, memory) = flooded(false, flood, bytes);
         assert!(result.is_ok() && memory < 8 << 20, "{name}: {memory} bytes, {result:?}");
     }
     // A row that is announced larger than any answer ends the session at once.
-    let (result, memory) = flooded(true, || message(b'D', &[0; ANSWER_LENGTH_MAX + 1]));
+    let (result, memory) = flooded(true, || message(b'D', &[0; ANSWER_LENGTH_MAX + 1]), FLOOD);
     assert!(result.is_err_and(|error| error.to_string().contains("64 MiB")) && memory < 8 << 20, "{memory}");
 }
 
