@@ -106,8 +106,7 @@ fn rows_are_the_same_with_one_connection_and_with_eight() {
         }
         assert_eq!(lines(&mut session, "select count(*) from pg_class where relname ~ '^pgmeter'"), ["0"]);
     }
-    assert_eq!(seen[0], seen[1]);
-    assert_eq!(seen[0], seen[2]);
+    assert!(seen.len() >= 2 && seen.windows(2).all(|pair| pair[0] == pair[1]), "{seen:?}");
     assert_eq!(
         seen[0].1,
         [
