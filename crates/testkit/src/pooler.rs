@@ -58,7 +58,8 @@ pub fn options(mode: PoolMode, pool_size: u32) -> PoolerOptions {
 }
 
 impl PgBouncer {
-    /// In front of a fresh database; `None`, which the test has to say aloud, where there is no PgBouncer.
+    /// In front of a fresh database of a server that no other test puts a pooler in front of at the same time: both would
+    /// have the same socket. `None`, which the test has to say aloud, where there is no PgBouncer.
     ///
     /// # Panics
     /// It cannot be started, or `PGMETER_TEST_PGBOUNCER` says that it has to be there.

@@ -219,7 +219,8 @@ fn prepared_statements_need_a_pooler_that_keeps_them() {
 
 #[test]
 fn a_run_through_somebodys_pooler_says_so_and_its_errors_have_the_remedy() {
-    let Some(pooler) = PgBouncer::start(Cluster::shared("18")) else {
+    let cluster = Cluster::start("18");
+    let Some(pooler) = PgBouncer::start(&cluster) else {
         is_there();
         return;
     };

@@ -39,10 +39,10 @@ fn leaves_nothing(bench: &Bench, pooler: &mut PgBouncer, words: &[&str], statuse
 #[test]
 #[allow(clippy::print_stderr)] // that it was skipped
 fn settings_that_a_pooler_ignores_are_refused() {
-    let cluster = Cluster::shared("18");
+    let cluster = Cluster::start("18");
     let ignores = vec![("ignore_startup_parameters".to_owned(), "options".to_owned())];
     let options = PoolerOptions { settings: ignores, ..options(PoolMode::Transaction, 3) };
-    let Some(pooler) = PgBouncer::start_with(cluster, &options) else {
+    let Some(pooler) = PgBouncer::start_with(&cluster, &options) else {
         eprintln!("SKIPPED: there is no pgbouncer, so nothing was tested through a pooler");
         return;
     };
@@ -110,7 +110,8 @@ fn each_client_reads_its_settings_back() {
 #[test]
 #[allow(clippy::print_stderr)] // that it was skipped
 fn the_load_has_the_connections_of_a_session_pooler_before_the_observer() {
-    let Some(pooler) = PgBouncer::start_with(Cluster::shared("18"), &options(PoolMode::Session, 3)) else {
+    let cluster = Cluster::start("18");
+    let Some(pooler) = PgBouncer::start_with(&cluster, &options(PoolMode::Session, 3)) else {
         eprintln!("SKIPPED: there is no pgbouncer, so nothing was tested through a pooler");
         return;
     };
