@@ -165,101 +165,97 @@ fn a_load_that_takes_reserved_connections_is_warned_of() {
     assert!(warned.contains(words) && warned.contains(" and 3 reserved, "), "{warned}");
 }
 
-mod nightly {
-    use super::*;
+#[test]
+fn no_command_leaves_anything_in_a_pooled_connection() {
+    let cluster = Cluster::start("18");
+    let Some((mut pooler, _)) = pooled(&cluster) else { return };
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path().join("tiny/queries")).expect("a folder");
+    std::fs::create_dir_all(bench.path().join("tiny/checks")).expect("a folder");
+    bench.file("tiny/workload.toml", "name = \"tiny\"\ntitle = \"Tiny\"\n");
+    bench.file("tiny/schema.sql", "CREATE TABLE tiny (id integer PRIMARY KEY, d date NOT NULL);\n");
+    bench.file("tiny/queries/q1.sql", "SELECT count(*), min(d) FROM tiny;\n");
+    bench.file("tiny/queries/q2.sql", "CREATE VIEW v AS SELECT 1;\nSELECT * FROM v;\nDROP VIEW v;\n");
+    bench.file("tiny/checks/rows.sql", "SELECT 1 WHERE (SELECT count(*) FROM tiny) = 0;\n");
+    bench.file("one.sql", "SELECT 1;\n");
+    let dsn = pooler.conninfo();
+    let dsn = dsn.as_str();
+    let mut run = |words: &[&str], statuses: &[i32]| leaves_nothing(&bench, &mut pooler, words, statuses);
+    run(&["init", "--scale", "1", dsn], &[0]);
+    run(&["check", dsn], &[0]);
+    run(&["bench", "--clients", "1", "--duration", "1", dsn], &[0]);
+    run(&["bench", "--clients", "1", "--duration", "1", "--check", "-M", "extended", dsn], &[0]);
+    // Debian's PgBouncer does not keep track of prepared statements.
+    run(&["bench", "--clients", "1", "--duration", "1", "-M", "prepared", dsn], &[1])
+        .says(&["does not keep track of prepared statements", "Use -M simple or -M extended"]);
+    run(&["bench", "--clients", "1", "--transactions", "20", "--verify", dsn], &[0]);
+    run(&["verify", "--clean", "-d", dsn], &[0]);
+    run(&["verify", "--isolation", "serializable", "-c", "2", "-t", "50", "-d", dsn], &[0]);
+    run(&["init", "--workload", "tiny", "--scale", "20", dsn], &[0]);
+    run(&["check", "--workload", "tiny", dsn], &[0]);
+    run(&["queries", "--workload", "tiny", "--repeat", "2", "--plans", "--limit", "30s", dsn], &[0]);
+    run(&["data", "learn", "--values", "-d", dsn, "tiny"], &[0]);
+    let compare =
+        ["compare", "--in-place", "--dsn", dsn, "-f", "one.sql", "--budget", "3s", "--block", "0.1"];
+    let index = ["--allow-ddl", "--b-sql", "CREATE INDEX pooled_index ON tiny (d)", "--clients", "1"];
+    run(&[compare.as_slice(), &index].concat(), &[1, 2])
+        .says(&["cannot be limited in its wait for locks behind a connection pooler"]);
+    run(&["pgbench", "-c", "1", "-t", "5", dsn], &[0]);
+}
 
-    #[test]
-    fn no_command_leaves_anything_in_a_pooled_connection() {
-        let cluster = Cluster::start("18");
-        let Some((mut pooler, _)) = pooled(&cluster) else { return };
-        let bench = Bench::new();
-        std::fs::create_dir_all(bench.path().join("tiny/queries")).expect("a folder");
-        std::fs::create_dir_all(bench.path().join("tiny/checks")).expect("a folder");
-        bench.file("tiny/workload.toml", "name = \"tiny\"\ntitle = \"Tiny\"\n");
-        bench.file("tiny/schema.sql", "CREATE TABLE tiny (id integer PRIMARY KEY, d date NOT NULL);\n");
-        bench.file("tiny/queries/q1.sql", "SELECT count(*), min(d) FROM tiny;\n");
-        bench.file("tiny/queries/q2.sql", "CREATE VIEW v AS SELECT 1;\nSELECT * FROM v;\nDROP VIEW v;\n");
-        bench.file("tiny/checks/rows.sql", "SELECT 1 WHERE (SELECT count(*) FROM tiny) = 0;\n");
-        bench.file("one.sql", "SELECT 1;\n");
-        let dsn = pooler.conninfo();
-        let dsn = dsn.as_str();
-        let mut run = |words: &[&str], statuses: &[i32]| leaves_nothing(&bench, &mut pooler, words, statuses);
-        run(&["init", "--scale", "1", dsn], &[0]);
-        run(&["check", dsn], &[0]);
-        run(&["bench", "--clients", "1", "--duration", "1", dsn], &[0]);
-        run(&["bench", "--clients", "1", "--duration", "1", "--check", "-M", "extended", dsn], &[0]);
-        // Debian's PgBouncer does not keep track of prepared statements.
-        run(&["bench", "--clients", "1", "--duration", "1", "-M", "prepared", dsn], &[1])
-            .says(&["does not keep track of prepared statements", "Use -M simple or -M extended"]);
-        run(&["bench", "--clients", "1", "--transactions", "20", "--verify", dsn], &[0]);
-        run(&["verify", "--clean", "-d", dsn], &[0]);
-        run(&["verify", "--isolation", "serializable", "-c", "2", "-t", "50", "-d", dsn], &[0]);
-        run(&["init", "--workload", "tiny", "--scale", "20", dsn], &[0]);
-        run(&["check", "--workload", "tiny", dsn], &[0]);
-        run(&["queries", "--workload", "tiny", "--repeat", "2", "--plans", "--limit", "30s", dsn], &[0]);
-        run(&["data", "learn", "--values", "-d", dsn, "tiny"], &[0]);
-        let compare =
-            ["compare", "--in-place", "--dsn", dsn, "-f", "one.sql", "--budget", "3s", "--block", "0.1"];
-        let index = ["--allow-ddl", "--b-sql", "CREATE INDEX pooled_index ON tiny (d)", "--clients", "1"];
-        run(&[compare.as_slice(), &index].concat(), &[1, 2])
-            .says(&["cannot be limited in its wait for locks behind a connection pooler"]);
-        run(&["pgbench", "-c", "1", "-t", "5", dsn], &[0]);
-    }
-
-    /// SQL of users that sets what outlives a transaction, also through a function.
-    #[test]
-    fn sql_of_users_leaves_nothing_in_a_pooled_connection() {
-        let cluster = Cluster::start("18");
-        let Some((mut pooler, _)) = pooled(&cluster) else { return };
-        let bench = Bench::new();
-        std::fs::create_dir_all(bench.path().join("rude/queries")).expect("a folder");
-        std::fs::create_dir_all(bench.path().join("rude/checks")).expect("a folder");
-        let rude = |number: u8| {
-            format!(
-                "SET work_mem = '{number}MB';\nSELECT set_config('enable_sort', 'off', false);\n\
-                 PREPARE rude_{number} AS SELECT 1;\nLISTEN rude;\nSELECT pg_advisory_lock({number});\n\
-                 CREATE TEMP TABLE rude_{number} (id integer);\nSET default_transaction_read_only = on;\n"
-            )
-        };
-        bench.file(
-            "rude/workload.toml",
-            "name = \"rude\"\ntitle = \"Rude\"\n[[load]]\nfile = \"load.sql\"\n\n[[load]]\nfile = \"alone.sql\"\ntransaction = false\n",
-        );
-        bench.file(
-            "rude/load.sql",
-            &format!("{}DROP TABLE IF EXISTS rude;\nCREATE TABLE rude (id integer);\n", rude(1)),
-        );
-        bench.file("rude/alone.sql", &rude(2));
-        bench.file(
-            "rude/queries/q1.sql",
-            "SET work_mem = '3MB';\nPREPARE rude_3 AS SELECT 1;\nLISTEN rude;\nSELECT pg_advisory_lock(3);\n\
-             CREATE TYPE pg_temp.rude AS ENUM ('x');\nCREATE TEMP TABLE rude_3 (r pg_temp.rude);\n\
-             SET default_transaction_read_only = on;\n",
-        );
-        bench.file(
-            "rude/checks/rows.sql",
-            "SET work_mem = '4MB';\nPREPARE rude_4 AS SELECT 1;\n\
-             SELECT 1 FROM (SELECT pg_advisory_lock(4)::text AS got OFFSET 0) AS locked WHERE got = 'x';\n",
-        );
-        std::fs::create_dir_all(bench.path().join("schema")).expect("a folder");
-        bench.file("schema/workload.toml", "name = \"schema\"\ntitle = \"Schema\"\n");
-        bench.file(
-            "schema/schema.sql",
-            "SET statement_timeout = 0;\nSET work_mem = '9MB';\nSELECT set_config('search_path', '', false);\n\
-             CREATE TABLE public.s (id integer PRIMARY KEY);\nCREATE TEMP TABLE t (id integer);\n",
-        );
-        let dsn = pooler.conninfo();
-        let dsn = dsn.as_str();
-        let mut run = |words: &[&str], statuses: &[i32]| leaves_nothing(&bench, &mut pooler, words, statuses);
-        run(&["init", "--workload", "rude", "--scale", "1", dsn], &[0]);
-        run(&["init", "--workload", "rude", "--scale", "1", "--drop", dsn], &[0]);
-        run(&["check", "--workload", "rude", dsn], &[0]);
-        run(&["queries", "--workload", "rude", dsn], &[0]);
-        // What the first one made would be in the way.
-        run(&["queries", "--workload", "rude", dsn], &[0]);
-        run(&["init", "--workload", "schema", "--scale", "1", dsn], &[0]);
-        let script = bench.file("one.sql", "SELECT 1;\n");
-        let action = format!("0.3s:sql={}", rude(5));
-        run(&["bench", "-n", "-c", "1", "-T", "1", "-f", script, "--action", &action, dsn], &[0]);
-    }
+/// SQL of users that sets what outlives a transaction, also through a function.
+#[test]
+fn sql_of_users_leaves_nothing_in_a_pooled_connection() {
+    let cluster = Cluster::start("18");
+    let Some((mut pooler, _)) = pooled(&cluster) else { return };
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path().join("rude/queries")).expect("a folder");
+    std::fs::create_dir_all(bench.path().join("rude/checks")).expect("a folder");
+    let rude = |number: u8| {
+        format!(
+            "SET work_mem = '{number}MB';\nSELECT set_config('enable_sort', 'off', false);\n\
+             PREPARE rude_{number} AS SELECT 1;\nLISTEN rude;\nSELECT pg_advisory_lock({number});\n\
+             CREATE TEMP TABLE rude_{number} (id integer);\nSET default_transaction_read_only = on;\n"
+        )
+    };
+    bench.file(
+        "rude/workload.toml",
+        "name = \"rude\"\ntitle = \"Rude\"\n[[load]]\nfile = \"load.sql\"\n\n[[load]]\nfile = \"alone.sql\"\ntransaction = false\n",
+    );
+    bench.file(
+        "rude/load.sql",
+        &format!("{}DROP TABLE IF EXISTS rude;\nCREATE TABLE rude (id integer);\n", rude(1)),
+    );
+    bench.file("rude/alone.sql", &rude(2));
+    bench.file(
+        "rude/queries/q1.sql",
+        "SET work_mem = '3MB';\nPREPARE rude_3 AS SELECT 1;\nLISTEN rude;\nSELECT pg_advisory_lock(3);\n\
+         CREATE TYPE pg_temp.rude AS ENUM ('x');\nCREATE TEMP TABLE rude_3 (r pg_temp.rude);\n\
+         SET default_transaction_read_only = on;\n",
+    );
+    bench.file(
+        "rude/checks/rows.sql",
+        "SET work_mem = '4MB';\nPREPARE rude_4 AS SELECT 1;\n\
+         SELECT 1 FROM (SELECT pg_advisory_lock(4)::text AS got OFFSET 0) AS locked WHERE got = 'x';\n",
+    );
+    std::fs::create_dir_all(bench.path().join("schema")).expect("a folder");
+    bench.file("schema/workload.toml", "name = \"schema\"\ntitle = \"Schema\"\n");
+    bench.file(
+        "schema/schema.sql",
+        "SET statement_timeout = 0;\nSET work_mem = '9MB';\nSELECT set_config('search_path', '', false);\n\
+         CREATE TABLE public.s (id integer PRIMARY KEY);\nCREATE TEMP TABLE t (id integer);\n",
+    );
+    let dsn = pooler.conninfo();
+    let dsn = dsn.as_str();
+    let mut run = |words: &[&str], statuses: &[i32]| leaves_nothing(&bench, &mut pooler, words, statuses);
+    run(&["init", "--workload", "rude", "--scale", "1", dsn], &[0]);
+    run(&["init", "--workload", "rude", "--scale", "1", "--drop", dsn], &[0]);
+    run(&["check", "--workload", "rude", dsn], &[0]);
+    run(&["queries", "--workload", "rude", dsn], &[0]);
+    // What the first one made would be in the way.
+    run(&["queries", "--workload", "rude", dsn], &[0]);
+    run(&["init", "--workload", "schema", "--scale", "1", dsn], &[0]);
+    let script = bench.file("one.sql", "SELECT 1;\n");
+    let action = format!("0.3s:sql={}", rude(5));
+    run(&["bench", "-n", "-c", "1", "-T", "1", "-f", script, "--action", &action, dsn], &[0]);
 }

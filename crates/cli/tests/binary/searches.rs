@@ -47,23 +47,6 @@ fn a_promise_that_no_rate_keeps_is_answered_on_the_null_server() {
 }
 
 #[test]
-fn a_search_that_ends_at_the_limit_of_the_generator_states_a_lower_bound_alone() {
-    let bench = Bench::new();
-    let null = Null::start(&bench, "./", &[]);
-    // Each transaction blocks the only worker for some milliseconds, and needs the server for none.
-    bench.file("work.sql", "\\shell sleep 0.01\nSELECT 1;\n");
-    let load = ["search", "-f", "work.sql", "--goal", "p90 < 100ms", "-c", "4", "-j", "1", "--budget", "60s"];
-    let shown = bench.run(load.iter().chain([&null.conninfo.as_str()])).exits(3);
-    // Beside other programs, the time may end before the bound is known. An interval is never stated.
-    let first =
-        ["AT LEAST ", "NOT CONFIRMED", "BETWEEN "].into_iter().find(|it| shown.stdout.starts_with(it));
-    assert!(first.is_some(), "{}", shown.stdout);
-    let is_named = shown.stdout.contains("pgmeter or its machine was the limit");
-    assert_eq!(is_named, first == Some("AT LEAST "), "{}", shown.stdout);
-    assert!(!shown.stdout.contains("(95"), "{}", shown.stdout);
-}
-
-#[test]
 fn a_search_that_was_broken_off_is_continued_with_its_trials_and_judged_by_an_expected_rate() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("resumed_search");
@@ -163,4 +146,26 @@ fn a_goal_without_a_share_a_short_budget_and_clients_that_are_no_number_are_refu
     refused(&["--goal", "p99 < 20ms", "--max-rate", "0"], "expected transactions per second");
     refused(&["--goal", "p99 < 20ms", "--expect", "tps > 5"], "such as \"search.rate_tps > 3000\"");
     refused(&["--goal", "p99 < 20ms", "--resume=5"], "expected last or the number of a search");
+}
+
+mod measuring {
+    use super::*;
+
+    #[test]
+    fn a_search_that_ends_at_the_limit_of_the_generator_states_a_lower_bound_alone() {
+        let bench = Bench::new();
+        let null = Null::start(&bench, "./", &[]);
+        // Each transaction blocks the only worker for some milliseconds, and needs the server for none.
+        bench.file("work.sql", "\\shell sleep 0.01\nSELECT 1;\n");
+        let load =
+            ["search", "-f", "work.sql", "--goal", "p90 < 100ms", "-c", "4", "-j", "1", "--budget", "60s"];
+        let shown = bench.run(load.iter().chain([&null.conninfo.as_str()])).exits(3);
+        // Beside other programs, the time may end before the bound is known. An interval is never stated.
+        let first =
+            ["AT LEAST ", "NOT CONFIRMED", "BETWEEN "].into_iter().find(|it| shown.stdout.starts_with(it));
+        assert!(first.is_some(), "{}", shown.stdout);
+        let is_named = shown.stdout.contains("pgmeter or its machine was the limit");
+        assert_eq!(is_named, first == Some("AT LEAST "), "{}", shown.stdout);
+        assert!(!shown.stdout.contains("(95"), "{}", shown.stdout);
+    }
 }

@@ -274,6 +274,37 @@ fn workloads_of_which_more_is_tried_each_night_load_run_and_pass_their_checks() 
     }
 }
 
+#[test]
+fn committed_transactions_are_there_and_consistent_after_the_server_was_killed() {
+    const CLIENTS: u64 = 4;
+    let durable = [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")];
+    for (major, name) in [("18", "tpcc"), ("18", "tpcb2"), ("9.6", "tpcb2")] {
+        let bench = Bench::new();
+        let mut cluster = Cluster::start_with(major, &durable);
+        let of_database = |conninfo: String| conninfo.replace("dbname=postgres", "dbname=killed_0");
+        let conninfo = cluster.database("killed");
+        bench.run(["init", "-q", "--workload", name, "--jobs", "2", &conninfo]).exits(0);
+        let clients = CLIENTS.to_string();
+        let words = ["bench", "--workload", name, "-M", "prepared", "-T", "600", "-P", "1", "-c", &clients];
+        let mut running = Running::start(&mut bench.command(words.into_iter().chain([conninfo.as_str()])));
+        running.hear("tps");
+        signal_server(cluster.server().pid().expect("it runs"), Signal::KILL);
+        assert_eq!(running.finish().status.code(), Some(2));
+        start_again(&mut cluster);
+        let conninfo = of_database(cluster.conninfo());
+        bench.run(["check", "--workload", name, &conninfo]).exits(0);
+        let record = bench.record();
+        let [committed, unfinished] = [record.summary.counts.succeeded, record.summary.counts.scheduled];
+        assert!(committed > 0 && unfinished <= committed + CLIENTS, "{name}: {:?}", record.summary.counts);
+        if name == "tpcb2" {
+            let rows = Cluster::session(&conninfo).query("select count(*) from tpcb2_history").expect("rows");
+            let rows: u64 = rows[0].get(0).and_then(|rows| rows.parse().ok()).expect("a number");
+            // The server may have committed a transaction whose client did not hear of it.
+            assert!((committed..=committed + CLIENTS).contains(&rows), "{rows} of {committed} transactions");
+        }
+    }
+}
+
 mod nightly {
     use super::*;
 
@@ -439,47 +470,6 @@ mod nightly {
             session.execute("delete from mv_orders where customer = 1").expect("a change");
             let out = bench.run(["check", "--workload", "matview", &conninfo]).exits(6);
             assert!(out.stderr.contains("groups"), "{}", out.stderr);
-        }
-    }
-
-    #[test]
-    fn committed_transactions_are_there_and_consistent_after_the_server_was_killed() {
-        const CLIENTS: u64 = 4;
-        let durable = [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")];
-        for (major, name) in [("18", "tpcc"), ("18", "tpcb2"), ("9.6", "tpcb2")] {
-            let bench = Bench::new();
-            let mut cluster = Cluster::start_with(major, &durable);
-            let of_database = |conninfo: String| conninfo.replace("dbname=postgres", "dbname=killed_0");
-            let conninfo = cluster.database("killed");
-            bench.run(["init", "-q", "--workload", name, "--jobs", "2", &conninfo]).exits(0);
-            let clients = CLIENTS.to_string();
-            let words =
-                ["bench", "--workload", name, "-M", "prepared", "-T", "600", "-P", "1", "-c", &clients];
-            let mut running =
-                Running::start(&mut bench.command(words.into_iter().chain([conninfo.as_str()])));
-            running.hear("tps");
-            signal_server(cluster.server().pid().expect("it runs"), Signal::KILL);
-            assert_eq!(running.finish().status.code(), Some(2));
-            start_again(&mut cluster);
-            let conninfo = of_database(cluster.conninfo());
-            bench.run(["check", "--workload", name, &conninfo]).exits(0);
-            let record = bench.record();
-            let [committed, unfinished] = [record.summary.counts.succeeded, record.summary.counts.scheduled];
-            assert!(
-                committed > 0 && unfinished <= committed + CLIENTS,
-                "{name}: {:?}",
-                record.summary.counts
-            );
-            if name == "tpcb2" {
-                let rows =
-                    Cluster::session(&conninfo).query("select count(*) from tpcb2_history").expect("rows");
-                let rows: u64 = rows[0].get(0).and_then(|rows| rows.parse().ok()).expect("a number");
-                // The server may have committed a transaction whose client did not hear of it.
-                assert!(
-                    (committed..=committed + CLIENTS).contains(&rows),
-                    "{rows} of {committed} transactions"
-                );
-            }
         }
     }
 

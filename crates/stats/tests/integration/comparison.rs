@@ -472,41 +472,36 @@ fn of_itself(empty: Comparison, sequences: usize, wal: f64, random: &mut SplitMi
     comparison
 }
 
-mod nightly {
-    use super::*;
-
-    #[test]
-    fn one_of_the_metrics_that_do_not_decide_differs_by_chance_in_at_most_one_comparison_of_twenty() {
-        const COMPARISONS: usize = 400;
-        let mut random = SplitMix64::new(3);
-        // Three standard errors of a share of 5 %.
-        let limit = ERROR_RATE + 3.0 * (ERROR_RATE * (1.0 - ERROR_RATE) / COMPARISONS as f64).sqrt();
-        for (sequences, empty, scripts) in [
-            (6, Comparison::of_few_sequences as fn(&Question) -> Comparison, 0),
-            (9, Comparison::new, 0),
-            (24, Comparison::new, 0),
-            (9, Comparison::new, SCRIPTS),
-            (24, Comparison::new, SCRIPTS),
-        ] {
-            let empty = empty(&Question { scripts, ..question(sequences, ComparedMetric::Tps) });
-            let others: Vec<_> =
-                empty.figures().filter(|figure| *figure != ComparedMetric::Tps.into()).collect();
-            let is_found = |comparison: &Comparison, figure: ComparedFigure| {
-                comparison.finding(figure).is_some_and(|finding| finding.different.is_some())
-            };
-            let mut alarms = 0;
-            for _ in 0..COMPARISONS {
-                let comparison = of_itself(empty.clone(), sequences, 1.0, &mut random);
-                alarms += usize::from(others.iter().any(|figure| is_found(&comparison, *figure)));
-            }
-            let share = alarms as f64 / COMPARISONS as f64;
-            assert!(share <= limit, "{share} of the comparisons of {sequences} sequences, {scripts} scripts");
-            // The correction leaves differences to be found.
-            let found = (0..20).filter(|_| {
-                let comparison = of_itself(empty.clone(), sequences, 2.0, &mut random);
-                is_found(&comparison, ComparedMetric::Wal.into())
-            });
-            assert!(found.count() >= 18, "{sequences} sequences");
+#[test]
+fn one_of_the_metrics_that_do_not_decide_differs_by_chance_in_at_most_one_comparison_of_twenty() {
+    const COMPARISONS: usize = 400;
+    let mut random = SplitMix64::new(3);
+    // Three standard errors of a share of 5 %.
+    let limit = ERROR_RATE + 3.0 * (ERROR_RATE * (1.0 - ERROR_RATE) / COMPARISONS as f64).sqrt();
+    for (sequences, empty, scripts) in [
+        (6, Comparison::of_few_sequences as fn(&Question) -> Comparison, 0),
+        (9, Comparison::new, 0),
+        (24, Comparison::new, 0),
+        (9, Comparison::new, SCRIPTS),
+        (24, Comparison::new, SCRIPTS),
+    ] {
+        let empty = empty(&Question { scripts, ..question(sequences, ComparedMetric::Tps) });
+        let others: Vec<_> = empty.figures().filter(|figure| *figure != ComparedMetric::Tps.into()).collect();
+        let is_found = |comparison: &Comparison, figure: ComparedFigure| {
+            comparison.finding(figure).is_some_and(|finding| finding.different.is_some())
+        };
+        let mut alarms = 0;
+        for _ in 0..COMPARISONS {
+            let comparison = of_itself(empty.clone(), sequences, 1.0, &mut random);
+            alarms += usize::from(others.iter().any(|figure| is_found(&comparison, *figure)));
         }
+        let share = alarms as f64 / COMPARISONS as f64;
+        assert!(share <= limit, "{share} of the comparisons of {sequences} sequences, {scripts} scripts");
+        // The correction leaves differences to be found.
+        let found = (0..20).filter(|_| {
+            let comparison = of_itself(empty.clone(), sequences, 2.0, &mut random);
+            is_found(&comparison, ComparedMetric::Wal.into())
+        });
+        assert!(found.count() >= 18, "{sequences} sequences");
     }
 }

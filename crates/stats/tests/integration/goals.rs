@@ -345,40 +345,36 @@ fn a_run_of_hours_has_a_limited_number_of_blocks() {
     assert_eq!(results[1].verdict, GoalVerdict::Met);
 }
 
-mod nightly {
-    use super::*;
-
-    #[test]
-    fn the_sequential_test_hardly_ever_ends_a_run_whose_figure_is_on_the_limit() {
-        for correlation in [0.0, 0.5, 0.8] {
-            let machine = Machine { transactions_per_second: 30, ..Machine::correlated(60, correlation) };
-            let limit = micros(machine.limit_ns(Z_90)).round();
-            let goals = [format!("over({limit}us) < 10%"), format!("p90 < {limit}us")];
-            let stopped = |seed: &u64| {
-                let mut meter = meter(&[&goals[0], &goals[1]]).stopping();
-                machine.run(&mut meter, *seed)
-            };
-            let runs = 100;
-            let ended = (0..runs).filter(stopped).count();
-            assert!(ended <= 2, "correlation {correlation}: {ended} of {runs}");
-        }
+#[test]
+fn intervals_over_seconds_hold_the_true_value_whatever_the_correlation() {
+    for (seconds, correlation, least_percent) in
+        [(20, 0.0, 91.0), (20, 0.5, 88.0), (20, 0.8, 75.0), (60, 0.5, 88.0)]
+    {
+        let machine = Machine::correlated(seconds, correlation);
+        let over = format!("over({}us) < 20%", micros(machine.limit_ns(Z_90)).round());
+        let over99 = format!("over({}us) < 20%", micros(machine.limit_ns(Z_99)).round());
+        let cases = [
+            (over.as_str(), 0.1),
+            (over99.as_str(), 0.01),
+            ("p90 < 1ms", micros(machine.limit_ns(Z_90))),
+            ("p99 < 1ms", micros(machine.limit_ns(Z_99))),
+        ];
+        check_coverage(&machine, &cases, least_percent);
     }
+}
 
-    #[test]
-    fn intervals_over_seconds_hold_the_true_value_whatever_the_correlation() {
-        for (seconds, correlation, least_percent) in
-            [(20, 0.0, 91.0), (20, 0.5, 88.0), (20, 0.8, 75.0), (60, 0.5, 88.0)]
-        {
-            let machine = Machine::correlated(seconds, correlation);
-            let over = format!("over({}us) < 20%", micros(machine.limit_ns(Z_90)).round());
-            let over99 = format!("over({}us) < 20%", micros(machine.limit_ns(Z_99)).round());
-            let cases = [
-                (over.as_str(), 0.1),
-                (over99.as_str(), 0.01),
-                ("p90 < 1ms", micros(machine.limit_ns(Z_90))),
-                ("p99 < 1ms", micros(machine.limit_ns(Z_99))),
-            ];
-            check_coverage(&machine, &cases, least_percent);
-        }
+#[test]
+fn the_sequential_test_hardly_ever_ends_a_run_whose_figure_is_on_the_limit() {
+    for correlation in [0.0, 0.5, 0.8] {
+        let machine = Machine { transactions_per_second: 30, ..Machine::correlated(60, correlation) };
+        let limit = micros(machine.limit_ns(Z_90)).round();
+        let goals = [format!("over({limit}us) < 10%"), format!("p90 < {limit}us")];
+        let stopped = |seed: &u64| {
+            let mut meter = meter(&[&goals[0], &goals[1]]).stopping();
+            machine.run(&mut meter, *seed)
+        };
+        let runs = 100;
+        let ended = (0..runs).filter(stopped).count();
+        assert!(ended <= 2, "correlation {correlation}: {ended} of {runs}");
     }
 }

@@ -192,16 +192,12 @@ fn rows_equal_those_of_pgbench_on_the_oldest_server() {
     compare_rows(OLDEST, &[]);
 }
 
-mod nightly {
-    use super::*;
+#[test]
+fn definitions_equal_those_of_pgbench_on_the_newest_server() {
+    compare_definitions(NEWEST, &BOTH);
+}
 
-    #[test]
-    fn definitions_equal_those_of_pgbench_on_the_newest_server() {
-        compare_definitions(NEWEST, &BOTH);
-    }
-
-    #[test]
-    fn rows_equal_those_of_pgbench_on_the_newest_server() {
-        compare_rows(NEWEST, &BOTH);
-    }
+#[test]
+fn rows_equal_those_of_pgbench_on_the_newest_server() {
+    compare_rows(NEWEST, &BOTH);
 }
