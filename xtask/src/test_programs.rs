@@ -25,8 +25,8 @@ const MEASURING: &str = "measuring::";
 /// A part of the path of a test that repeats others on more servers or with more inputs.
 const NIGHTLY: &str = "nightly::";
 
-/// Tells the tests that repeat on several versions of PostgreSQL to take all of them, not the newest alone.
-const VERSIONS: &str = "PGMETER_TEST_VERSIONS";
+/// Has the tests look at all versions of PostgreSQL and all cases (`testkit::extent`).
+const EXTENT: &str = "PGMETER_TEST_EXTENT";
 
 /// What to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl Runner<'_> {
         command.args(if job.measures { [MEASURING].as_slice() } else { &["--skip", MEASURING] });
         match self.extent {
             Extent::Change => command.args(["--skip", NIGHTLY]),
-            Extent::All => command.env(VERSIONS, "all"),
+            Extent::All => command.env(EXTENT, "all"),
         };
         let left = self.limit.saturating_sub(self.start.elapsed());
         let (status, stdout, stderr) = self.scratch.run(&mut command, left)?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::extent;
 use crate::pgbench::DEBIAN;
 use connect::{Overrides, Session, resolve};
 use server::{Environment, Instrumentation, Locations, Server, ServerOptions, StandbyOptions, obtain, sweep};
@@ -28,8 +29,6 @@ const SETTINGS: [(&str, &str); 7] = [
 pub const FEW_BUFFERS: (&str, &str) = ("shared_buffers", "1MB");
 /// A folder on a disk, where the others are in memory.
 const ON_DISK: &str = "PGMETER_TEST_DISK_DIR";
-/// Which versions to test on.
-const VERSIONS: &str = "PGMETER_TEST_VERSIONS";
 /// Length of the part of a test's name in the name of its database, which PostgreSQL limits to 63 bytes.
 const NAME_LENGTH: usize = 48;
 
@@ -41,17 +40,15 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The versions to test on: the newest of these, or all if the variable `PGMETER_TEST_VERSIONS` is `all`, which it is
-    /// under `cargo xtask ci --all`.
+    /// The versions to test on: the newest of these, or all where the tests look at everything ([`extent`](crate::extent)).
     pub fn versions<const N: usize>(of: [&'static str; N]) -> Vec<&'static str> {
         Cluster::cases(of, |version| version)
     }
 
     /// The cases to test: those of the newest version, or all as for [`Cluster::versions`].
     pub fn cases<C, const N: usize>(of: [C; N], version: impl Fn(&C) -> &'static str) -> Vec<C> {
-        let is_all = std::env::var_os(VERSIONS).is_some_and(|chosen| chosen == "all");
         let newest = of.iter().map(|case| number(version(case))).fold(0.0, f64::max);
-        of.into_iter().filter(|case| is_all || number(version(case)) >= newest).collect()
+        of.into_iter().filter(|case| extent::is_all() || number(version(case)) >= newest).collect()
     }
 
     /// The server of this major version ("18", "9.6") shared by all tests of the process; the first call starts it.

@@ -5,13 +5,14 @@
 //! [`cluster`] is a real PostgreSQL, thrown away after the test; [`certificates`] are for its TLS; [`pgbench`] is where
 //! the original is, if it is installed; [`pooler`] is PgBouncer, if it is. [`fault_proxy`] damages the traffic of a real
 //! server; [`closed_port`] has no server; [`small_disk`] fills up; [`process_manager`] starts the ranks of a job;
-//! [`condition`] waits for the processes of a test; [`records`] and
+//! [`condition`] waits for the processes of a test; [`extent`] is how much the tests look at; [`records`] and
 //! [`search_record`] are results to start from.
 
 pub mod certificates;
 pub mod closed_port;
 pub mod cluster;
 pub mod condition;
+pub mod extent;
 pub mod fake;
 pub mod fault_proxy;
 pub mod null;
