@@ -126,8 +126,8 @@ fn whoever_watches_sees_lines_that_are_drawn_anew_and_are_gone_at_the_end() {
 fn the_list_of_runs_fits_a_terminal_of_80_columns() {
     let conninfo = Cluster::shared("18").database("columns");
     let bench = Bench::new();
-    let script = bench.file("a-script-with-a-long-name-that-must-be-cut.sql", "SELECT 1;");
-    let goals = ["--goal", "tps > 100000000", "-R", "1000000", "-L", "0.001"];
+    let script = bench.file("a-script-with-a-long-name-that-must-be-cut.sql", "\\sleep 10 ms\nSELECT 1;");
+    let goals = ["--goal", "tps > 100000000", "-R", "10000", "-L", "0.001"];
     for label in ["before the new index on orders (customer)", "after the new index on orders (customer)"] {
         let words = ["bench", "-n", "-T", "1", "-f", script, "--label", label, &conninfo];
         bench.run(words.iter().chain(&goals)).exits(5);

@@ -7,7 +7,7 @@ use testkit::cluster::Cluster;
 use crate::harness::{Bench, Running};
 
 const EXPERIMENT: &str = "name = \"cleaned\"\n[server]\ndsn = \"DSN\"\n[data]\nworkload = \"none\"\n\
-                          [load]\nrate = 200\nduration = \"1s\"\nwarmup = \"0s\"\nscript = \"one.sql\"\n[design]\nrepeats = 3\n";
+                          [load]\nrate = 50\nduration = \"1s\"\nwarmup = \"0s\"\nscript = \"one.sql\"\n[design]\nrepeats = 3\n";
 
 fn ask(cluster: &Cluster, sql: &str) -> String {
     let rows = Cluster::session(&cluster.conninfo()).query(sql).expect("the statement is right");
@@ -55,8 +55,8 @@ fn a_crafted_name_of_a_database_gains_nothing_when_a_lab_cleans_up() {
     let (bench, cluster) = (Bench::new(), cluster_with_guest());
     bench.file("one.sql", "SELECT 1;\n");
     let file = EXPERIMENT.replace("DSN", &cluster.conninfo());
-    let other = bench.file("other.toml", &file.replace("repeats = 3", "repeats = 1"));
-    let file = bench.file("cleaned.toml", &file.replace("repeats = 3", "repeats = 10"));
+    let other = bench.file("other.toml", &file.replace("repeats = 3", "repeats = 1").replace("1s", "200ms"));
+    let file = bench.file("cleaned.toml", &file.replace("repeats = 3", "repeats = 5").replace("1s", "2s"));
     let mut lab = Running::start(&mut bench.command(["lab", "run", file, "--store", "out/"]));
     lab.hear("tps");
     let lab_database =
@@ -137,7 +137,7 @@ fn init_where_a_subscriber_would_get_the_rows_is_refused_without_consent() {
             out.stderr
         );
         // Nobody receives it.
-        let out = bench.run(["init", "--drop", &conninfo]).exits(0);
+        let out = bench.run(["init", "--drop", "-I", "dtg", &conninfo]).exits(0);
         assert!(out.stderr.contains(&warning), "{}", out.stderr);
         let place = out.stderr.lines().next().expect("a line");
         let database = session.query("select current_database()").expect("a name");
@@ -158,8 +158,8 @@ fn init_where_a_subscriber_would_get_the_rows_is_refused_without_consent() {
             out.stderr
         );
         assert!(!out.stderr.contains("before loading"), "{}", out.stderr);
-        bench.run(["pgbench", "-i", "-q", &conninfo]).exits(0);
-        let out = bench.run(["init", "--yes", &conninfo]).exits(0);
+        bench.run(["pgbench", "-i", "-q", "-I", "dtg", &conninfo]).exits(0);
+        let out = bench.run(["init", "--yes", "-I", "dtg", &conninfo]).exits(0);
         assert!(out.stderr.contains(&warning), "{}", out.stderr);
         session.execute("select pg_drop_replication_slot('s')").expect("no slot");
     }

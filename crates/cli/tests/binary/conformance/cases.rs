@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use connect::Session;
 use testkit::cluster::Cluster;
+use testkit::null::{NullOptions, NullServer};
 
 use crate::conformance::programs::{self, Program};
 use crate::conformance::running::{Ended, run};
@@ -60,6 +62,10 @@ pub(crate) struct Side {
 pub(crate) struct Bench {
     pub(crate) sides: [Side; 2],
     pub(crate) tally: Tally,
+    /// One in each database, for the statements of the area itself; empty where there is no database.
+    sessions: Vec<Session>,
+    /// For cases of which the server sees nothing: no process is started for their connections.
+    null_server: Option<NullServer>,
 }
 
 /// How an area looks at what a program left, after versions and names are dealt with.
@@ -81,7 +87,7 @@ impl Bench {
                 conninfo: String::new(),
             }
         };
-        Some(Self { sides: programs.map(side), tally })
+        Some(Self { sides: programs.map(side), tally, sessions: Vec::new(), null_server: None })
     }
 
     /// With a database for each.
@@ -90,28 +96,42 @@ impl Bench {
         let cluster = Cluster::shared("18");
         for side in &mut bench.sides {
             side.conninfo = cluster.database(area);
+            bench.sessions.push(Cluster::session(&side.conninfo));
         }
         Some(bench)
     }
 
     /// Runs statements in both databases.
-    pub(crate) fn execute(&self, sql: &str) {
-        for side in &self.sides {
-            let done = Cluster::session(&side.conninfo).execute(sql);
+    pub(crate) fn execute(&mut self, sql: &str) {
+        for session in &mut self.sessions {
+            let done = session.execute(sql);
             done.unwrap_or_else(|error| panic!("\"{sql}\": {error}"));
         }
     }
 
     /// What a query gives in each database, as text.
-    pub(crate) fn query(&self, sql: &str) -> [String; 2] {
-        self.sides.each_ref().map(|side| {
-            let rows = Cluster::session(&side.conninfo).query(sql);
+    pub(crate) fn query(&mut self, sql: &str) -> [String; 2] {
+        let [one, other] = &mut self.sessions[..] else { panic!("the area has databases") };
+        [one, other].map(|session| {
+            let rows = session.query(sql);
             let rows = rows.unwrap_or_else(|error| panic!("\"{sql}\": {error}"));
             let line = |row: &connect::Row| {
                 (0..row.len()).map(|column| row.get(column).unwrap_or("NULL")).collect::<Vec<_>>().join("|")
             };
             rows.iter().map(line).collect::<Vec<_>>().join("\n")
         })
+    }
+
+    /// Runs a case with both at a null server and compares: for scripts of which the server sees nothing, or only that it
+    /// is asked something.
+    pub(crate) fn compare_without_database(&mut self, case: &Case, view: View) {
+        let server = self.null_server.get_or_insert_with(|| {
+            NullServer::on_unix_socket(NullOptions::default()).expect("a null server can be started")
+        });
+        let mut case = case.clone();
+        let conninfo = server.conninfo();
+        case.arguments.iter_mut().for_each(|word| *word = word.replace(DATABASE, &conninfo));
+        self.compare(&case, view);
     }
 
     /// Runs a case with both and compares; what they left is returned as well, versions and names dealt with.

@@ -2,6 +2,7 @@
 //! clients that are aborted, transactions that are tried again.
 
 use testkit::cluster::Cluster;
+use testkit::extent;
 
 use crate::conformance::cases::{Bench, Case, DATABASE};
 use crate::conformance::shape;
@@ -26,7 +27,7 @@ of two lines'; raise warning 'a warning' using hint = 'a hint'; raise info 'info
       return 1;
     end $$";
 
-/// Scripts that are run in each protocol.
+/// Scripts that send something.
 const SQL: [&str; 41] = [
     "select 1/0;",
     "select 1;\nselect nosuch from kept;\n",
@@ -149,6 +150,12 @@ const PIPELINES: [&str; 15] = [
 ];
 
 const PROTOCOLS: [&str; 3] = ["simple", "extended", "prepared"];
+
+/// The protocols for a script with this number: each for a third of them, or all for each.
+fn protocols(number: usize) -> &'static [&'static str] {
+    extent::choose(&PROTOCOLS[number % 3..][..1], &PROTOCOLS)
+}
+
 const VARIABLES: &str = "-D word=abc -D zero=0 -D seven=7 -D empty=X -D long=99999999999999999999";
 
 fn case(text: &str, options: &str) -> Case {
@@ -159,16 +166,17 @@ fn case(text: &str, options: &str) -> Case {
 }
 
 fn compare_scripts(bench: &mut Bench) {
-    for text in SQL {
-        for protocol in PROTOCOLS {
+    for (number, text) in SQL.into_iter().enumerate() {
+        for protocol in protocols(number) {
             bench.compare(&case(text, &format!("-t 2 -M {protocol}")), shape::times);
         }
     }
     for text in COMMANDS {
-        bench.compare(&case(text, &format!("-t 1 --random-seed 5 {VARIABLES}")), shape::times);
+        let case = case(text, &format!("-t 1 --random-seed 5 {VARIABLES}"));
+        bench.compare_without_database(&case, shape::times);
     }
-    for text in PIPELINES {
-        for protocol in PROTOCOLS {
+    for (number, text) in PIPELINES.into_iter().enumerate() {
+        for protocol in protocols(number) {
             bench.execute("alter sequence tries restart");
             let options =
                 format!("-t 2 -M {protocol} --random-seed 5 --max-tries 2 --verbose-errors {VARIABLES}");
@@ -192,8 +200,10 @@ fn compare_bytes(bench: &mut Bench) {
         b"select '\xe4\xf6' as x;\n\\sleep :\xe4\xf6\n",
         b"\\sleep 0 -- \xe4\xf6\n",
     ];
-    for text in scripts {
-        for options in ["-r", "-r -M prepared"] {
+    for (number, text) in scripts.into_iter().enumerate() {
+        for options in
+            extent::choose(&[["-r"], ["-r -M prepared"]][number % 2][..], &["-r", "-r -M prepared"][..])
+        {
             let shown = String::from_utf8_lossy(text);
             let mut case = Case::new(&format!("-n -t 1 {options}"))
                 .named(format!("{shown:?} {options}"))
@@ -213,9 +223,9 @@ fn compare_tries(bench: &mut Bench) {
         "\\if true\nbegin;\nselect stumble(2, '40001') \\; select 2;\n\\endif\nend;\n",
         "select stumble(3, '22012');",
     ];
-    for text in scripts {
+    for (number, text) in scripts.into_iter().enumerate() {
         for tries in [1, 2, 3] {
-            for protocol in PROTOCOLS {
+            for protocol in protocols(number + tries) {
                 bench.execute("alter sequence tries restart");
                 let options = format!(
                     "-t 4 -M {protocol} --max-tries {tries} --verbose-errors --failures-detailed -r -l"

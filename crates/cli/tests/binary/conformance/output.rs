@@ -1,15 +1,20 @@
 //! The final report and the logs of runs of a known number of transactions, in many combinations of options. What is
 //! counted must be equal, what is measured must look alike.
 
+use testkit::extent;
+
 use crate::conformance::cases::{Bench, Case, DATABASE};
 use crate::conformance::expressions::Dice;
 use crate::conformance::running::Ended;
 use crate::conformance::shape;
 
+/// Enough for every option with most others.
 const COMBINATIONS: u64 = 75;
+/// Enough for every option with several others.
+const COMBINATIONS_AFTER_CHANGE: u64 = 32;
 
 /// Tables for the built-in scripts with no more rows than their names need, and a function that fails now and then.
-pub(crate) fn small_tables(bench: &Bench) {
+pub(crate) fn small_tables(bench: &mut Bench) {
     bench.execute(
         "create table pgbench_branches (bid int primary key, bbalance int, filler char(88));
          create table pgbench_tellers (tid int primary key, bid int, tbalance int, filler char(84));
@@ -91,9 +96,9 @@ fn is_determined(case: &Case) -> bool {
 #[test]
 fn reports_and_logs_have_the_same_lines() {
     let Some(mut bench) = Bench::with_databases("output") else { return };
-    small_tables(&bench);
+    small_tables(&mut bench);
     let mut dice = Dice::new(3);
-    for _ in 0..COMBINATIONS {
+    for _ in 0..extent::choose(COMBINATIONS_AFTER_CHANGE, COMBINATIONS) {
         let case = combination(&mut dice);
         if is_determined(&case) {
             bench.execute("alter sequence tries restart");
@@ -128,7 +133,7 @@ fn reports_and_logs_have_the_same_lines() {
 #[test]
 fn partitioned_tables_are_reported() {
     let Some(mut bench) = Bench::with_databases("partitions") else { return };
-    small_tables(&bench);
+    small_tables(&mut bench);
     for (method, bounds) in
         [("range", "from (minvalue) to (maxvalue)"), ("hash", "with (modulus 1, remainder 0)")]
     {

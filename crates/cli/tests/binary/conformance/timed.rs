@@ -12,8 +12,8 @@ const LINES: [&str; 10] = [
     "-T 2 -P 1 -c 2 --max-tries=0 --failures-detailed -l -r -f failing.sql -f nap.sql@3",
     "-T 3 -l --aggregate-interval=1 -f nap.sql",
     "-T 3 -l --aggregate-interval=1 -R 100 -L 50 --max-tries=3 --failures-detailed -f nap.sql -f failing.sql",
-    "-T 2 -l --aggregate-interval=1 -c 2 -j 2 -C -f nap.sql",
-    "-T 1 -C -c 2 -f nap.sql",
+    "-T 2 -l --aggregate-interval=1 -c 2 -j 2 -C -f slow.sql",
+    "-T 1 -C -c 2 -f slow.sql",
     "-T 1 -c 2 -f broken.sql",
     "-T 1 -R 100 -L 0.001 -l -f nap.sql -r",
 ];
@@ -33,6 +33,7 @@ fn progress_and_aggregated_logs_have_the_same_shapes() {
         let mut case = Case::new(&format!("-n {line}"))
             .file("nap.sql", "\\sleep 5 ms\nselect 1;\n")
             .file("long.sql", "\\sleep 20 ms\nselect 1;\n")
+            .file("slow.sql", "\\sleep 50 ms\nselect 1;\n")
             .file("failing.sql", "\\sleep 5 ms\nselect stumble(2);\n")
             .file("broken.sql", "\\sleep 5 ms\n\\if :client_id = 1\nselect 1/0;\n\\endif\n");
         case.arguments.push(DATABASE.to_owned());

@@ -3,14 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
+use testkit::extent;
+
 use crate::harness::{Bench, Finished, finish};
 
 /// Where Debian puts it.
 const INSTALLED: &str = "/usr/lib/postgresql/15/bin/pgbench";
 /// Random command lines beside those that are written down.
 const RANDOM_CASES: usize = 300;
+/// The first of them, tried after a change.
+const RANDOM_CASES_AFTER_CHANGE: usize = 80;
 
-/// Values for options that take one; all are tried with all.
+/// Values for options that take one. All are tried with all, or after a change every second value with each option, and
+/// the others with the next option.
 const VALUES: [&str; 22] = [
     "",
     " ",
@@ -122,12 +127,13 @@ fn words(out: &Finished, program: &Path) -> String {
     }
 }
 
-/// All command lines: each option with each value, in both modes; then random ones.
+/// Command lines: each option with its values, in both modes; then random ones.
 fn cases() -> Vec<Vec<String>> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let mut cases: Vec<Vec<String>> = ODD.iter().map(|words| owned(words)).collect();
-    for option in WITH_VALUE {
-        cases.extend(VALUES.iter().map(|value| owned(&[option, value])));
+    for (number, option) in WITH_VALUE.into_iter().enumerate() {
+        let (first, step) = extent::choose((number % 2, 2), (0, 1));
+        cases.extend(VALUES.iter().skip(first).step_by(step).map(|value| owned(&[option, value])));
     }
     for option in ALONE {
         cases.extend([owned(&[option]), owned(&["-i", option]), owned(&[option, "db", "more"])]);
@@ -138,7 +144,7 @@ fn cases() -> Vec<Vec<String>> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).expect("31 bits fit") % below
     };
-    for _ in 0..RANDOM_CASES {
+    for _ in 0..extent::choose(RANDOM_CASES_AFTER_CHANGE, RANDOM_CASES) {
         let mut case = Vec::new();
         for _ in 0..=draw(4) {
             match draw(3) {

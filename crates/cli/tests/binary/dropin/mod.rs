@@ -7,7 +7,8 @@ mod logs;
 mod options;
 mod runs;
 
-/// The text with each number replaced by `#`, so that lines can be compared whatever was measured.
+/// The text with each number replaced by `#`, so that lines can be compared whatever was measured. Numbers are padded to a width
+/// with as many spaces as they leave, so several spaces before one are one.
 fn shape(text: &str) -> String {
     let mut shape = String::new();
     let mut characters = text.chars().peekable();
@@ -15,6 +16,9 @@ fn shape(text: &str) -> String {
         if !character.is_ascii_digit() {
             shape.push(character);
             continue;
+        }
+        while shape.ends_with("  ") {
+            shape.pop();
         }
         shape.push('#');
         while characters.next_if(|next| next.is_ascii_digit() || *next == '.').is_some() {}

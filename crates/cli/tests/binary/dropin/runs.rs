@@ -98,8 +98,8 @@ fn the_report_has_its_lines_in_every_combination_of_options() {
         (
             &["-r"],
             format!(
-                "{head}{tries}{t}{failed}{average}{speed}statement latencies in milliseconds and failures:\n         \
-                 #           # \\set aid random(#, # * :scale)\n         #           # SELECT abalance FROM \
+                "{head}{tries}{t}{failed}{average}{speed}statement latencies in milliseconds and failures:\n \
+                 # # \\set aid random(#, # * :scale)\n # # SELECT abalance FROM \
                  pgbench_accounts WHERE aid = :aid;\n"
             ),
         ),
