@@ -7,6 +7,7 @@ use connect::Session;
 use pgmeter_workload::{Folder, InitOptions, InitProgress, Workload, read_folder};
 use tempfile::TempDir;
 use testkit::cluster::Cluster;
+use testkit::extent;
 
 use crate::generated::{folder, load, open, scaled};
 use crate::harmless_steps::steps;
@@ -90,18 +91,27 @@ fn what_users_add_to_the_workloads_tables_is_named_and_kept() {
         let mut session = session(major, "added");
         load(&own, &mut session, &scaled(10.0)).expect("it is loaded");
         load(&own, &mut session, &scaled(10.0)).expect("these are its own objects");
-        for (add, back, described) in additions(major) {
-            session.execute(add).expect(add);
-            let error = load(&own, &mut session, &scaled(10.0)).expect_err(add).to_string();
-            assert!(
-                error.starts_with(&format!("to drop its tables, `init` would also drop {described}, which")),
-                "{major}: {error}"
-            );
-            session.execute(back).expect(back);
-            load(&own, &mut session, &scaled(10.0)).unwrap_or_else(|error| panic!("{back}: {error}"));
-            session.execute(add).expect(add);
+        // Each is refused alone; after a change, several are taken back and dropped together.
+        for group in additions(major).chunks(extent::choose(5, 1)) {
+            for (add, back, described) in group {
+                session.execute(add).expect(add);
+                let error = load(&own, &mut session, &scaled(10.0)).expect_err(add).to_string();
+                assert!(
+                    error.starts_with(&format!(
+                        "to drop its tables, `init` would also drop {described}, which"
+                    )),
+                    "{major}: {error}"
+                );
+                session.execute(back).expect(back);
+            }
+            load(&own, &mut session, &scaled(10.0)).unwrap_or_else(|error| panic!("{group:?}: {error}"));
+            for (add, ..) in group {
+                session.execute(add).expect(add);
+            }
             let told = told(&own, &mut session, &drops);
-            assert!(told.iter().any(|sentence| sentence.contains(described)), "{told:?}");
+            for (.., described) in group {
+                assert!(told.iter().any(|sentence| sentence.contains(described)), "{described}: {told:?}");
+            }
         }
         // An index of a comparison, and what a run leaves.
         session

@@ -1,11 +1,12 @@
-//! Loadings of generated rows that the server ends: a connection that is lost while rows are copied, and a full disk. The
-//! tables are then the same as after a loading without them.
+//! Loadings of generated rows that end early: a user stops them, a connection is lost while rows are copied, or the disk
+//! is full. The tables are then the same as after a loading that nothing disturbs.
 
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
 
-use pgmeter_workload::{InitOptions, InitProgress, Workload, WorkloadError};
+use pgmeter_workload::{InitOptions, InitProgress, Workload, WorkloadError, loaded};
 use testkit::cluster::Cluster;
 use testkit::small_disk::SmallDisk;
 
@@ -15,16 +16,77 @@ use crate::harness::{LOCKS, NEWEST, OLDEST, lines, session, target};
 /// Set where a full disk must be tried.
 const MOUNT_REQUIRED: &str = "PGMETER_TEST_MOUNT";
 /// A disk for a small database.
-const DISK_MIB: u32 = 64;
+const DISK_MIB: u32 = 32;
+
+/// Customers whose orders are loaded in two chunks by several connections.
+pub(crate) const TWO_CHUNKS: f64 = 10_000.0;
+
+/// The rows and keys of so many customers with their orders, after a loading that nothing disturbs.
+pub(crate) fn undisturbed() -> &'static (Vec<String>, Vec<String>) {
+    static LOADED: OnceLock<(Vec<String>, Vec<String>)> = OnceLock::new();
+    LOADED.get_or_init(|| {
+        let mut session = session(NEWEST, "undisturbed");
+        let folder = folder(&sorted_schema(), &[]);
+        let options = InitOptions { jobs: 2, ..scaled(TWO_CHUNKS) };
+        load(&open(&folder), &mut session, &options).expect("it is loaded");
+        (rows(&mut session), keys(&mut session))
+    })
+}
+
+#[test]
+fn an_interrupted_loading_is_continued_where_it_was() {
+    check_interrupted(&["rows"], TWO_CHUNKS, undisturbed());
+    let mut whole = session(NEWEST, "resume_whole");
+    load(&open(&folder(&sorted_schema(), &[])), &mut whole, &scaled(500.0)).expect("it is loaded");
+    let expected = (rows(&mut whole), keys(&mut whole));
+    check_interrupted(&["keys", "foreign keys", "vacuum"], 500.0, &expected);
+}
+
+/// Stops loadings of so many customers, and continues each of them.
+fn check_interrupted(stops: &[&str], customers: f64, expected: &(Vec<String>, Vec<String>)) {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    let options = InitOptions { jobs: 2, ..scaled(customers) };
+    let scale = customers / 100.0;
+    for &stop_at in stops {
+        let mut session = session(NEWEST, "resume");
+        let mut is_reached = false;
+        let mut told = 0;
+        let target = target(&mut session);
+        let stopped = own.load(&target, &mut session, &options, &mut |progress| {
+            match progress {
+                InitProgress::Rows { done, .. } if stop_at == "rows" => is_reached |= done > 40_000,
+                InitProgress::Finished(step) => is_reached |= step.name == stop_at,
+                _ => told += 1,
+            }
+            if is_reached { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if stop_at != "vacuum" {
+            assert!(matches!(stopped, Err(WorkloadError::Interrupted { .. })), "{stop_at}: {stopped:?}");
+            let error = own.find_tables(&mut session).expect_err("incomplete").to_string();
+            assert!(error.contains("not completely loaded"), "{error}");
+            let other = InitOptions { resumes: true, jobs: 2, ..scaled(customers + 100.0) };
+            let error = load(&own, &mut session, &other).expect_err("another scale").to_string();
+            let told = format!("same options, but --scale was {scale} and is now {}; omit", scale + 1.0);
+            assert!(error.contains(&told), "{error}");
+        }
+        load(&own, &mut session, &InitOptions { resumes: true, jobs: 1, ..options.clone() })
+            .expect("the rest");
+        assert_eq!(&(rows(&mut session), keys(&mut session)), expected, "{stop_at}");
+        assert!(loaded(&mut session, &own).expect("an answer").expect("tables").complete);
+        let again = load(&own, &mut session, &InitOptions { resumes: true, ..options.clone() });
+        let again = again.expect("nothing to do");
+        let told = format!("nothing was missing: the tables are loaded at scale {scale}");
+        assert_eq!(again.summary(options.scale), told);
+    }
+}
 
 #[test]
 fn a_connection_that_is_lost_in_a_chunk_repeats_this_chunk() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
     for (major, jobs) in Cluster::cases([(NEWEST, 1), (NEWEST, 3), (OLDEST, 2)], |case| case.0) {
-        let options = InitOptions { jobs, ..scaled(12_000.0) };
-        let mut undisturbed = session(major, "undisturbed");
-        load(&own, &mut undisturbed, &options).expect("it is loaded");
+        let options = InitOptions { jobs, ..scaled(TWO_CHUNKS) };
         let conninfo = Cluster::shared(major).database("lost_chunk");
         let mut session = Cluster::session(&conninfo);
         let target = target(&mut session);
@@ -45,8 +107,7 @@ fn a_connection_that_is_lost_in_a_chunk_repeats_this_chunk() {
         own.load(&target, &mut session, &options, told).expect("the connections are made again");
         assert_ne!(ended, 0, "{major}, {jobs} jobs");
         assert!(lost.contains(&"loading public.orders".to_owned()), "{lost:?}");
-        let both = [&mut session, &mut undisturbed].map(|session| (rows(session), keys(session)));
-        assert_eq!(both[0], both[1], "{major}, {jobs} jobs");
+        assert_eq!(&(rows(&mut session), keys(&mut session)), undisturbed(), "{major}, {jobs} jobs");
         assert_eq!(lines(&mut session, LOCKS), ["0"]);
     }
 }
@@ -56,9 +117,7 @@ fn a_loading_that_has_lost_its_lock_does_not_write_into_the_tables_of_another_on
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
     for (major, jobs) in Cluster::cases([(NEWEST, 1), (NEWEST, 3), (OLDEST, 2)], |case| case.0) {
-        let options = InitOptions { jobs, ..scaled(12_000.0) };
-        let mut undisturbed = session(major, "undisturbed_lock");
-        load(&own, &mut undisturbed, &options).expect("it is loaded");
+        let options = InitOptions { jobs, ..scaled(TWO_CHUNKS) };
         let conninfo = Cluster::shared(major).database("lost_lock");
         let mut first = Cluster::session(&conninfo);
         let target = target(&mut first);
@@ -80,8 +139,7 @@ fn a_loading_that_has_lost_its_lock_does_not_write_into_the_tables_of_another_on
             both => panic!("{major}, {jobs} jobs: {both:?}"),
         }
         let mut session = Cluster::session(&conninfo);
-        assert_eq!(rows(&mut session), rows(&mut undisturbed), "{major}, {jobs} jobs");
-        assert_eq!(keys(&mut session), keys(&mut undisturbed), "{major}, {jobs} jobs");
+        assert_eq!(&(rows(&mut session), keys(&mut session)), undisturbed(), "{major}, {jobs} jobs");
     }
 }
 
@@ -111,9 +169,7 @@ fn connections_that_are_lost_while_they_are_idle_are_made_again() {
 fn a_full_disk_is_one_sentence_and_loading_can_be_resumed() {
     let folder = folder(&sorted_schema(), &[]);
     let own = open(&folder);
-    let mut undisturbed = session(NEWEST, "undisturbed");
-    let options = InitOptions { jobs: 2, ..scaled(30_000.0) };
-    load(&own, &mut undisturbed, &options).expect("it is loaded");
+    let options = InitOptions { jobs: 2, ..scaled(TWO_CHUNKS) };
     let cluster = Cluster::start(NEWEST);
     let data = fs::metadata(cluster.directory().join("data")).expect("it has data");
     let path = cluster.directory().join("small");
@@ -131,7 +187,7 @@ fn a_full_disk_is_one_sentence_and_loading_can_be_resumed() {
     let mut session = Cluster::session(&cluster.conninfo().replace("dbname=postgres", "dbname=full_disk"));
     session
         .execute(
-            "create table ballast as select repeat(md5(i::text), 30) from generate_series(1, 45000) as i",
+            "create table ballast as select repeat(md5(i::text), 30) from generate_series(1, 19000) as i",
         )
         .expect("it fits");
     let error = load(&own, &mut session, &options).expect_err("the disk is full");
@@ -142,5 +198,5 @@ fn a_full_disk_is_one_sentence_and_loading_can_be_resumed() {
     assert!(!error.contains('\n'), "{error}");
     session.execute("drop table ballast").expect("space");
     load(&own, &mut session, &InitOptions { resumes: true, ..options }).expect("the rest");
-    assert_eq!((rows(&mut session), keys(&mut session)), (rows(&mut undisturbed), keys(&mut undisturbed)));
+    assert_eq!(&(rows(&mut session), keys(&mut session)), undisturbed());
 }

@@ -8,6 +8,7 @@ use connect::Session;
 use datagen::{Generation, NoFiles, Options, Schema, Source};
 use learning::{Learned, learn};
 use loading::loader::catalogs::describe_tables;
+use testkit::cluster::Cluster;
 
 use crate::generated::{self, folder, open, scaled};
 use crate::harness::{NEWEST, OLDEST, lines, session, session as session_of};
@@ -184,13 +185,12 @@ fn compared(live: &BTreeMap<String, Row>, made: &BTreeMap<String, Row>) -> (Stri
     (text, wrong)
 }
 
-fn check(major: &str, values: bool) {
-    let mut session = session(major, "learn");
-    session.execute(TABLES).unwrap_or_else(|error| panic!("{error}"));
-    let learnt = learnt(&mut session, values);
+fn check(session: &mut Session, major: &str, values: bool) {
+    let learnt = learnt(session, values);
     assert_eq!(learnt.warnings, Vec::<String>::new(), "{}", learnt.schema);
-    load(&mut session, &learnt, "made");
-    let (live, made) = (statistics(&mut session, "public"), statistics(&mut session, "made"));
+    let schema = if values { "made_with_values" } else { "made" };
+    load(session, &learnt, schema);
+    let (live, made) = (statistics(session, "public"), statistics(session, schema));
     let (text, wrong) = compared(&live, &made);
     assert!(
         wrong.is_empty(),
@@ -200,8 +200,10 @@ fn check(major: &str, values: bool) {
     );
     for table in NAMES {
         let counts = lines(
-            &mut session,
-            &format!("SELECT (SELECT count(*) FROM public.{table}) - (SELECT count(*) FROM made.{table})"),
+            session,
+            &format!(
+                "SELECT (SELECT count(*) FROM public.{table}) - (SELECT count(*) FROM {schema}.{table})"
+            ),
         );
         assert_eq!(counts, ["0"], "{table}");
     }
@@ -209,7 +211,15 @@ fn check(major: &str, values: bool) {
 
 #[test]
 fn a_learnt_schema_has_the_statistics_of_the_live_tables() {
-    check(NEWEST, false);
+    for major in Cluster::versions([NEWEST, OLDEST]) {
+        let mut session = session(major, "learn");
+        session.execute(TABLES).unwrap_or_else(|error| panic!("{error}"));
+        check(&mut session, major, false);
+        // With values, the common ones are those of the table.
+        if major == NEWEST {
+            check(&mut session, major, true);
+        }
+    }
 }
 
 #[test]
@@ -473,16 +483,6 @@ fn types_domains_and_identity_columns_give_a_schema_that_loads() {
     {
         assert!(learnt.schema.contains(text), "{text}: {}", learnt.schema);
     }
-}
-
-#[test]
-fn the_oldest_server_can_be_learnt_too() {
-    check(OLDEST, false);
-}
-
-#[test]
-fn with_values_the_common_values_are_those_of_the_table() {
-    check(NEWEST, true);
 }
 
 /// What is learnt, and the rows that are made from it, are the same whatever the settings of the role are.

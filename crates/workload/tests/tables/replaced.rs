@@ -77,7 +77,11 @@ fn all_four_tables_are_replaced_and_named_before() {
         );
         // An account's number has another type from scale 20,000 on.
         session.execute("alter table pgbench_accounts alter aid type bigint").expect("a type");
-        make(&mut session, &InitOptions::default()).expect("these are pgbench's");
+        let empty = InitOptions {
+            steps: Step::parse_list("dtp").expect("letters of steps"),
+            ..InitOptions::default()
+        };
+        make(&mut session, &empty).expect("these are pgbench's");
         let steps = Step::parse_list("gvp").expect("letters of steps");
         session.execute("drop table pgbench_history").expect("it is not needed");
         let error = refused(&mut session, &InitOptions { steps, ..InitOptions::default() });
@@ -86,7 +90,7 @@ fn all_four_tables_are_replaced_and_named_before() {
             ("alter table pgbench_branches add note text", "pgbench_branches"),
             ("alter table pgbench_accounts alter abalance type numeric", "pgbench_accounts"),
         ] {
-            make(&mut session, &InitOptions { drops: true, ..InitOptions::default() }).expect("tables");
+            make(&mut session, &InitOptions { drops: true, ..empty.clone() }).expect("tables");
             session.execute(change).expect("a column");
             let error = refused(&mut session, &InitOptions::default());
             let expected =
@@ -102,7 +106,9 @@ fn additions_to_pgbenchs_tables_are_named_before_they_are_dropped_with_them() {
         let mut session = session(major, "additions");
         let method = PartitionMethod::Range;
         let partitioning = (partitions > 0).then_some(Partitioning { method, partitions });
-        let mut options = InitOptions { partitioning, ..InitOptions::default() };
+        // What is dropped does not depend on rows.
+        let steps = Step::parse_list("dtp").expect("letters of steps");
+        let mut options = InitOptions { partitioning, steps, ..InitOptions::default() };
         options.add_foreign_keys();
         make(&mut session, &options).expect("tables");
         assert!(!told(&mut session, &options).join("").contains("with them"), "{major}: these are pgbench's");

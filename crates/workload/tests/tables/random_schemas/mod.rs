@@ -12,6 +12,7 @@ use std::ops::{ControlFlow, Range};
 use connect::Session;
 use pgmeter_workload::{InitOptions, InitProgress, Workload, WorkloadError};
 use testkit::cluster::Cluster;
+use testkit::extent;
 
 use crate::generated::{folder, open, scaled};
 use crate::harness::{NEWEST, OLDEST, lines, target};
@@ -20,8 +21,8 @@ use crate::harness::{NEWEST, OLDEST, lines, target};
 const COUNT: &str = "PGMETER_RANDOM_SCHEMAS";
 /// Schemas that one file has.
 const AT_ONCE: u64 = 5;
-/// Schemas of a usual test.
-const FEW: u64 = 40;
+/// Schemas of a usual test: after a change, or if the tests look at everything.
+const FEW: [u64; 2] = [15, 40];
 
 /// What an attempt has shown.
 #[derive(Debug, Default)]
@@ -261,7 +262,7 @@ fn random_schemas_that_a_server_accepts_are_loaded_as_init_says() {
             let [first, count] = [first, count].map(|text| text.parse::<u64>().expect("a number of schemas"));
             (&[NEWEST, OLDEST][..], first..first + count)
         }
-        None => (&[NEWEST][..], 0..FEW),
+        None => (&[NEWEST][..], 0..extent::choose(FEW[0], FEW[1])),
     };
     let results = std::thread::scope(|scope| {
         let threads: Vec<_> =
