@@ -186,7 +186,7 @@ mod tests {
     fn longer_than(gaps: &Gaps, length_ms: u64) -> Vec<(u128, u128)> {
         let long = gaps.longer_than(Duration::from_millis(length_ms));
         assert_eq!(long.count, long.longest.len() as u64);
-        assert_eq!(long.total, long.longest.iter().map(Gap::length).sum());
+        assert_eq!(long.total, long.longest.iter().map(Gap::length).sum::<Duration>());
         long.longest.iter().map(|gap| (gap.start.as_millis(), gap.end.as_millis())).collect()
     }
 

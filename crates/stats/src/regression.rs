@@ -166,13 +166,17 @@ mod tests {
         regressions(queries, limit).iter().map(|it| it.verdict).collect()
     }
 
+    /// Number of sets.
+    fn sets() -> u32 {
+        testkit::extent::choose(120, 400)
+    }
+
     /// Sets of so many queries with noise of 10 %, of which the first ones are slower by 30 %: the share of sets with a
     /// false alarm, the mean share of false ones among the alarms, and the share of slower queries that are found.
     fn simulate(queries: usize, slower: usize, limit: f64) -> (f64, f64, f64) {
-        const SETS: usize = 400;
         let mut random = crate::SplitMix64::new(7);
         let (mut alarmed, mut false_share, mut found) = (0, 0.0, 0);
-        for _ in 0..SETS {
+        for _ in 0..sets() {
             let set: Vec<PairedQuery> = (0..queries)
                 .map(|query| {
                     let mean = if query < slower { 1.3_f64.ln() } else { limit.ln_1p() };
@@ -189,14 +193,14 @@ mod tests {
             false_share += wrong as f64 / (right + wrong).max(1) as f64;
             found += right;
         }
-        let sets = SETS as f64;
+        let sets = f64::from(sets());
         (alarmed as f64 / sets, false_share / sets, found as f64 / (sets * slower.max(1) as f64))
     }
 
     #[test]
     fn false_alarms_are_limited_over_whole_sets() {
-        // Three standard errors of a share of 5 % in 400 sets.
-        let limit = FALSE_DISCOVERY_RATE + 3.0 * (0.05_f64 * 0.95 / 400.0).sqrt();
+        // Three standard errors of a share of 5 %.
+        let limit = FALSE_DISCOVERY_RATE + 3.0 * (0.05_f64 * 0.95 / f64::from(sets())).sqrt();
         for queries in [1, 22, 99] {
             // All queries are on the limit, where false alarms are most frequent.
             let (alarmed, ..) = simulate(queries, 0, 0.03);

@@ -13,6 +13,8 @@ use connect::{Overrides, Session, resolve};
 
 use pgmeter_server::{Server, ServerOptions, StandbyOptions};
 
+use testkit::cluster::Cluster;
+
 use crate::harness::{Place, ask, listens, session, small, user_of};
 
 /// Tells a copy of this test program what to try; its value is a connection string.
@@ -66,7 +68,7 @@ fn tries(server: &Server) -> Vec<String> {
 #[test]
 #[allow(clippy::print_stderr)]
 fn another_local_user_gets_in_neither_by_the_socket_nor_by_tcp() {
-    for wanted in ["18", "9.6"] {
+    for wanted in Cluster::versions(["18", "9.6"]) {
         for tcp in [false, true] {
             let place = Place::new();
             let server = place.try_start(wanted, &ServerOptions { tcp, ..small(&[]) }).unwrap();

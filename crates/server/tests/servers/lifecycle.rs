@@ -5,6 +5,8 @@ use std::os::unix::net::UnixStream;
 
 use pgmeter_server::{Instrumentation, Server, ServerOptions, named, obtain};
 
+use testkit::cluster::Cluster;
+
 use crate::harness::{
     Owner, Place, ask, eventually, exists, kill, listens, runs, segments, session, shared_memory, small,
     socket, user_of,
@@ -67,7 +69,7 @@ fn a_server_never_runs_as_root() {
 
 #[test]
 fn an_ordinary_user_needs_nothing_but_a_directory_of_its_own() {
-    for wanted in BOTH {
+    for wanted in Cluster::versions(BOTH) {
         let place = Place::new();
         let mut owner = Owner::start_unprivileged(&place, wanted);
         assert!(runs(owner.postmaster) && !listens(owner.port));
@@ -98,7 +100,7 @@ fn settings_are_passed_on_and_ours_stay_where_nothing_else_is_said() {
 
 #[test]
 fn statements_are_counted_in_every_database_unless_instrumentation_is_off() {
-    for wanted in BOTH {
+    for wanted in Cluster::versions(BOTH) {
         let place = Place::new();
         for instrumentation in [Instrumentation::On, Instrumentation::Off] {
             let server = place.try_start(wanted, &ServerOptions { instrumentation, ..small(&[]) }).unwrap();

@@ -6,6 +6,7 @@ use pgmeter_stats::comparison::{
     Block, ComparedFigure, ComparedMetric, Comparison, ComparisonDecision, Components, Draw, Pair, Purpose,
     Question, ScriptLatencies, SequentialTest, Side, order,
 };
+use testkit::extent::choose;
 
 use crate::simulation::{SimulatedMachine, SimulatedRun};
 
@@ -63,7 +64,7 @@ fn machines() -> [SimulatedMachine; 3] {
 fn a_server_is_called_different_from_itself_in_at_most_one_comparison_of_twenty() {
     for machine in machines() {
         // Without tolerance it ends only when a difference is found, and is checked after every pair.
-        let tests = compare(machine, 0.0, &planned(0.0, 80), 1_000);
+        let tests = compare(machine, 0.0, &planned(0.0, 80), choose(400, 1_000));
         let wrong = share(&tests, |test| test.different().is_some());
         assert!((0.02..=ERROR_RATE).contains(&wrong), "{wrong} of {machine:?}");
     }
@@ -246,7 +247,7 @@ fn the_block_that_goes_first_may_pay_for_the_second_and_neither_side_gains_by_it
 #[test]
 fn no_metric_is_better_or_worse_by_an_interval_that_holds_no_change() {
     let (mut claimed, mut held_back) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..choose(60, 400) {
         // Closed after a few: the boundary of a final look is the lowest.
         for numbers in [7, 11, 20] {
             let mut comparison = Comparison::new(&question(40, ComparedMetric::Tps));
@@ -474,10 +475,10 @@ fn of_itself(empty: Comparison, sequences: usize, wal: f64, random: &mut SplitMi
 
 #[test]
 fn one_of_the_metrics_that_do_not_decide_differs_by_chance_in_at_most_one_comparison_of_twenty() {
-    const COMPARISONS: usize = 400;
+    let comparisons = choose(80, 400);
     let mut random = SplitMix64::new(3);
     // Three standard errors of a share of 5 %.
-    let limit = ERROR_RATE + 3.0 * (ERROR_RATE * (1.0 - ERROR_RATE) / COMPARISONS as f64).sqrt();
+    let limit = ERROR_RATE + 3.0 * (ERROR_RATE * (1.0 - ERROR_RATE) / f64::from(comparisons)).sqrt();
     for (sequences, empty, scripts) in [
         (6, Comparison::of_few_sequences as fn(&Question) -> Comparison, 0),
         (9, Comparison::new, 0),
@@ -491,11 +492,11 @@ fn one_of_the_metrics_that_do_not_decide_differs_by_chance_in_at_most_one_compar
             comparison.finding(figure).is_some_and(|finding| finding.different.is_some())
         };
         let mut alarms = 0;
-        for _ in 0..COMPARISONS {
+        for _ in 0..comparisons {
             let comparison = of_itself(empty.clone(), sequences, 1.0, &mut random);
-            alarms += usize::from(others.iter().any(|figure| is_found(&comparison, *figure)));
+            alarms += u32::from(others.iter().any(|figure| is_found(&comparison, *figure)));
         }
-        let share = alarms as f64 / COMPARISONS as f64;
+        let share = f64::from(alarms) / f64::from(comparisons);
         assert!(share <= limit, "{share} of the comparisons of {sequences} sequences, {scripts} scripts");
         // The correction leaves differences to be found.
         let found = (0..20).filter(|_| {

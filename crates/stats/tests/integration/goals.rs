@@ -6,8 +6,12 @@ use std::time::Duration;
 
 use pgmeter_stats::goals::{Goal, GoalMeter, GoalMethod, GoalResult, GoalVerdict, StopBasis};
 use pgmeter_stats::{Ending, Failure, Interval, Recorder, Sample, SplitMix64, Timestamp};
+use testkit::extent::choose;
 
-const SIMULATIONS: u64 = 200;
+/// Runs of each machine.
+fn simulations() -> u64 {
+    choose(60, 200)
+}
 
 /// A simulated run: response times are lognormal, with a level that wanders from second to second.
 #[derive(Copy, Clone, Debug)]
@@ -111,16 +115,18 @@ fn contains(result: &GoalResult, truth: f64) -> bool {
 
 /// Checks the share of runs whose interval contains the true value, for each goal.
 fn check_coverage(machine: &Machine, cases: &[(&str, f64)], least_percent: f64) {
+    // A standard error more where there are fewer runs.
+    let least_percent = least_percent - choose(3.0, 0.0);
     let goals: Vec<&str> = cases.iter().map(|(goal, _)| *goal).collect();
     let mut covered = vec![0; cases.len()];
-    for seed in 0..SIMULATIONS {
+    for seed in 0..simulations() {
         let results = evaluated(machine, &goals, seed);
         for ((covered, result), (_, truth)) in covered.iter_mut().zip(&results).zip(cases) {
             *covered += u64::from(contains(result, *truth));
         }
     }
     for (covered, (goal, _)) in covered.into_iter().zip(cases) {
-        let percent = 100.0 * covered as f64 / SIMULATIONS as f64;
+        let percent = 100.0 * covered as f64 / simulations() as f64;
         let Machine { seconds, correlation, .. } = machine;
         assert!(percent >= least_percent, "{seconds} s, {correlation}, {goal}: {percent} %");
     }
@@ -163,7 +169,7 @@ fn a_percentile_and_the_share_over_its_limit_have_one_verdict() {
             .flat_map(|limit| [format!("p90 < {limit}us"), format!("over({limit}us) < 10%")])
             .collect();
         let goals: Vec<&str> = texts.iter().map(String::as_str).collect();
-        for seed in 0..20 {
+        for seed in 0..choose(8, 20) {
             let results = evaluated(&machine, &goals, seed);
             for [percentile, share] in results.as_chunks().0 {
                 assert_eq!(percentile.verdict, share.verdict, "{machine:?} {seed}: {percentile:?} {share:?}");
@@ -177,7 +183,7 @@ fn a_percentile_and_the_share_over_its_limit_have_one_verdict() {
             }
         }
     }
-    assert!(verdicts.iter().all(|number| *number > 50), "{verdicts:?}");
+    assert!(verdicts.iter().all(|number| *number > choose(20, 50)), "{verdicts:?}");
 }
 
 #[test]
@@ -207,10 +213,10 @@ fn taking_correlated_seconds_as_independent_would_miss_the_true_value() {
     let independent = Machine { seconds: 19, ..machine };
     let held = |machine: &Machine| {
         let holds = |seed: &u64| contains(&evaluated(machine, &["p50 < 1ms"], *seed)[0], micros(MEDIAN_NS));
-        (0..SIMULATIONS).filter(holds).count()
+        (0..simulations()).filter(holds).count()
     };
     let (blocks, independent) = (held(&machine), held(&independent));
-    assert!(independent < blocks / 2, "{independent} of {SIMULATIONS}, with blocks {blocks}");
+    assert!(independent < blocks / 2, "{independent} of {}, with blocks {blocks}", simulations());
 }
 
 #[test]
@@ -373,8 +379,8 @@ fn the_sequential_test_hardly_ever_ends_a_run_whose_figure_is_on_the_limit() {
             let mut meter = meter(&[&goals[0], &goals[1]]).stopping();
             machine.run(&mut meter, *seed)
         };
-        let runs = 100;
+        let runs = choose(20, 100);
         let ended = (0..runs).filter(stopped).count();
-        assert!(ended <= 2, "correlation {correlation}: {ended} of {runs}");
+        assert!(ended <= choose(0, 2), "correlation {correlation}: {ended} of {runs}");
     }
 }

@@ -6,9 +6,14 @@ use pgmeter_stats::comparison::{
     Block, ComparedFigure, ComparedMetric, Comparison, Draw, MergedPercentile, MetricFinding, Pair,
     Percentile, Purpose, Question, Side, order,
 };
+use testkit::extent::choose;
 
-const COMPARISONS: u64 = 800;
 const ERROR_RATE: f64 = 0.05;
+
+/// Comparisons of each load.
+fn comparisons() -> u64 {
+    choose(160, 800)
+}
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "is small and not below 0")]
 fn whole(number: f64) -> usize {
@@ -119,8 +124,8 @@ fn loads() -> [(Load, ComparedMetric, usize); 4] {
 fn shares(ratio: f64) -> impl Iterator<Item = (f64, f64)> {
     loads().into_iter().map(move |(load, metric, sequences)| {
         let findings: Vec<_> =
-            (0..COMPARISONS).filter_map(|seed| compare(load, metric, sequences, ratio, seed)).collect();
-        assert!(findings.len() as u64 * 10 >= COMPARISONS * 9, "{} have a finding", findings.len());
+            (0..comparisons()).filter_map(|seed| compare(load, metric, sequences, ratio, seed)).collect();
+        assert!(findings.len() as u64 * 10 >= comparisons() * 9, "{} have a finding", findings.len());
         let share = |holds: &dyn Fn(&MetricFinding) -> bool| {
             findings.iter().filter(|finding| holds(finding)).count() as f64 / findings.len() as f64
         };
@@ -133,7 +138,7 @@ fn shares(ratio: f64) -> impl Iterator<Item = (f64, f64)> {
 
 /// Three standard errors above the error rate.
 fn limit() -> f64 {
-    ERROR_RATE + 3.0 * (ERROR_RATE * (1.0 - ERROR_RATE) / COMPARISONS as f64).sqrt()
+    ERROR_RATE + 3.0 * (ERROR_RATE * (1.0 - ERROR_RATE) / comparisons() as f64).sqrt()
 }
 
 #[test]

@@ -9,11 +9,15 @@ use pgmeter_stats::{
     sequences_usual,
 };
 use proptest::prelude::*;
+use testkit::extent::choose;
 
-/// Fewer without optimisation, so that the tests do not take minutes.
-const SIMULATIONS: usize = if cfg!(debug_assertions) { 400 } else { 4000 };
 const QUERIES: usize = 22;
 const LIMIT: f64 = 0.03;
+
+/// Fewer without optimisation, so that the tests do not take minutes.
+fn simulations() -> usize {
+    if cfg!(debug_assertions) { choose(120, 400) } else { 4000 }
+}
 
 /// Disturbances of executions.
 #[derive(Clone, Copy)]
@@ -51,7 +55,7 @@ fn simulate(machine: Machine, slower: usize, gain: f64, others: f64) -> Counted 
     let mut random = SplitMix64::new(11);
     let mut counted = Counted::default();
     let sequences = sequences_usual(QUERIES);
-    for _ in 0..SIMULATIONS {
+    for _ in 0..simulations() {
         let common: Vec<f64> = (0..sequences).map(|_| machine.common * random.normal()).collect();
         let mut execution =
             || machine.noise * random.normal() + if random.chance(machine.slow) { 0.4 } else { 0.0 };
@@ -76,7 +80,7 @@ fn simulate(machine: Machine, slower: usize, gain: f64, others: f64) -> Counted 
         counted.found += count(0..slower, RegressionVerdict::Slower) / slower.max(1) as f64;
         counted.cleared += count(right, RegressionVerdict::NotSlower) / (QUERIES - slower) as f64;
     }
-    let mean = |sum: f64| sum / SIMULATIONS as f64;
+    let mean = |sum: f64| sum / simulations() as f64;
     Counted {
         false_slower: mean(counted.false_slower),
         false_not_slower: mean(counted.false_not_slower),
@@ -88,7 +92,7 @@ fn simulate(machine: Machine, slower: usize, gain: f64, others: f64) -> Counted 
 
 /// Of a binomial share in all simulations: outside of this in fewer than one case in 1,000.
 fn margin(share: f64) -> f64 {
-    3.1 * (share * (1.0 - share) / SIMULATIONS as f64).sqrt()
+    3.1 * (share * (1.0 - share) / simulations() as f64).sqrt()
 }
 
 #[test]
@@ -128,7 +132,7 @@ fn without_the_procedure_a_set_would_have_false_alarms_too_often() {
     // The simulation can fail: each query alone at the same rate alarms in most sets.
     let mut random = SplitMix64::new(5);
     let mut alarms = 0;
-    for _ in 0..SIMULATIONS {
+    for _ in 0..simulations() {
         let set: Vec<PairedQuery> = (0..QUERIES)
             .map(|_| {
                 let ln_ratios = (0..12).map(|_| LIMIT.ln_1p() + 0.03 * random.normal()).collect();
@@ -137,7 +141,7 @@ fn without_the_procedure_a_set_would_have_false_alarms_too_often() {
             .collect();
         alarms += usize::from(regressions(&set, LIMIT).iter().any(|it| it.p_slower <= FALSE_DISCOVERY_RATE));
     }
-    assert!(alarms * 2 > SIMULATIONS, "{alarms}");
+    assert!(alarms * 2 > simulations(), "{alarms}");
 }
 
 proptest! {
