@@ -10,6 +10,7 @@ use pgmeter_engine::{
 };
 use script::{Dialect, Symbols};
 use testkit::cluster::Cluster;
+use testkit::extent::{choose, is_all};
 
 const VERSIONS: [&str; 2] = ["9.6", "18"];
 const PROTOCOLS: [Protocol; 3] = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
@@ -269,10 +270,13 @@ SELECT 2;
 }
 
 #[test]
-fn a_row_of_a_hundred_megabytes_passes_through() {
+fn a_row_of_many_megabytes_passes_through() {
+    let megabytes = choose(30, 100);
     let bank = Bank::new("18", "long_row");
-    let script = "SELECT repeat('x', 100 * 1000 * 1000);\nSELECT repeat('y', 1000 * 1000) AS y \\gset\nSELECT length(':y');\n";
-    let outcome = complete(&Plan { limit: Limit::TransactionsPerClient(1), ..bank.plan(script, 1) });
+    let script = format!(
+        "SELECT repeat('x', {megabytes} * 1000 * 1000);\nSELECT repeat('y', 1000 * 1000) AS y \\gset\nSELECT length(':y');\n"
+    );
+    let outcome = complete(&Plan { limit: Limit::TransactionsPerClient(1), ..bank.plan(&script, 1) });
     assert_eq!(outcome.summary.total.counts.succeeded, 1);
 }
 
@@ -399,7 +403,7 @@ fn results_are_binary_except_those_that_are_stored() {
 const COPIED: &str = "\\
 \\set colour 'green\tone'
 COPY found (what, value) FROM STDIN;
-\\copy_rows 5000 (random_string(10, 30, 'ab\\é'), :colour)
+\\copy_rows 2000 (random_string(10, 30, 'ab\\é'), :colour)
 COPY found FROM STDIN WITH (FORMAT csv);
 \\copy_rows 0 (1, 2)
 COPY (SELECT * FROM found LIMIT 100) TO STDOUT;
@@ -414,19 +418,19 @@ fn copied_rows_arrive_in_all_protocols_with_both_event_loops() {
             .flat_map(|protocol| [(protocol, EventLoopChoice::Epoll), (protocol, EventLoopChoice::Auto)])
         {
             bank.empty();
-            let limit = Limit::TransactionsPerClient(3);
+            let limit = Limit::TransactionsPerClient(2);
             let outcome = complete(&Plan { protocol, event_loop, limit, ..bank.plan(COPIED, 2) });
             let copied = outcome.commands.of_script(0).iter().map(|command| command.copied.rows);
-            assert_eq!(copied.collect::<Vec<_>>(), [0, 30_000, 0, 600], "{protocol:?}");
+            assert_eq!(copied.collect::<Vec<_>>(), [0, 8_000, 0, 400], "{protocol:?}");
             let rows = "select count(*) || ' ' || count(distinct what) || ' ' || min(value) || ' ' || \
                         bool_and(what ~ '^[abé\\\\]{10,30}$') from found";
             let rows = bank.ask(rows);
             let [count, distinct, value, fit] = rows.split(' ').collect::<Vec<_>>()[..] else {
                 panic!("{rows}")
             };
-            assert_eq!((count, value, fit), ("30000", "green\tone", "true"), "{protocol:?}");
-            assert!(distinct.parse::<u32>().unwrap() > 29_000, "{distinct}");
-            let sizes = outcome.commands.of_script(0)[1].copied.bytes / 30_000;
+            assert_eq!((count, value, fit), ("8000", "green\tone", "true"), "{protocol:?}");
+            assert!(distinct.parse::<u32>().unwrap() > 7_700, "{distinct}");
+            let sizes = outcome.commands.of_script(0)[1].copied.bytes / 8_000;
             assert!((20..60).contains(&sizes), "{sizes} bytes of a row");
         }
     }
@@ -441,6 +445,7 @@ fn an_error_in_the_middle_of_a_copy_fails_the_transaction_and_the_client_continu
     for version in Cluster::versions(VERSIONS) {
         let bank = Bank::new(version, "failing_copies");
         bank.session().execute("create view shown as select id from account").expect("a view");
+        let mut combinations = 0;
         for (script, reason) in [
             (late, "integer"),
             (early, "cannot copy to view \"shown\""),
@@ -448,14 +453,19 @@ fn an_error_in_the_middle_of_a_copy_fails_the_transaction_and_the_client_continu
         ] {
             for protocol in PROTOCOLS {
                 for event_loop in [EventLoopChoice::Epoll, EventLoopChoice::Auto] {
+                    // Each script and each protocol is with both event loops, though not each combination.
+                    combinations += 1;
+                    if combinations % 4 >= 2 && !is_all() {
+                        continue;
+                    }
                     let script = format!("{script}UPDATE account SET balance = balance + 1 WHERE id = 1;\n");
-                    let limit = Limit::TransactionsPerClient(3);
+                    let limit = Limit::TransactionsPerClient(2);
                     let plan = Plan { protocol, event_loop, limit, ..bank.plan(&script, 2) };
                     let aborted = &finish(&plan).aborted;
                     assert_eq!(aborted.len(), 2);
                     assert!(aborted[0].to_string().contains(reason), "{}", aborted[0]);
                     let counts = complete(&Plan { continue_on_error: true, ..plan }).summary.total.counts;
-                    assert_eq!((counts.succeeded, counts.failed), (0, 6), "{protocol:?} {script}");
+                    assert_eq!((counts.succeeded, counts.failed), (0, 4), "{protocol:?} {script}");
                 }
             }
         }

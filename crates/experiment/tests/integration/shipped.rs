@@ -2,6 +2,7 @@
 //! most three minutes on two cores. Each experiment has a source and a description.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use engine::Limit;
@@ -29,9 +30,27 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// All experiments whose plan needs no archive that is not unpacked on this machine.
-fn shipped() -> Vec<PathBuf> {
-    files().into_iter().filter(|path| missing_archive(path).is_none()).collect()
+/// An experiment whose plan needs no archive that is not unpacked on this machine, in both profiles.
+struct Shipped {
+    path: PathBuf,
+    full: Experiment,
+    quick: (Experiment, Plan),
+}
+
+/// All of them, or the sentences about missing archives. They are read once for all tests, because plans take seconds.
+fn all() -> &'static [Result<Shipped, String>] {
+    static ALL: LazyLock<Vec<Result<Shipped, String>>> = LazyLock::new(|| {
+        let read = |path: PathBuf| match quick(&path) {
+            Ok(quick) => Ok(Shipped { full: read(&path, Profile::Full).0, quick, path }),
+            Err(sentence) => Err(sentence),
+        };
+        files().into_iter().map(read).collect()
+    });
+    &ALL
+}
+
+fn shipped() -> impl Iterator<Item = &'static Shipped> {
+    all().iter().filter_map(|read| read.as_ref().ok())
 }
 
 fn files() -> Vec<PathBuf> {
@@ -39,11 +58,15 @@ fn files() -> Vec<PathBuf> {
     folders.flat_map(|folder| in_folder(&folder)).filter(|path| is_toml(path)).collect()
 }
 
-/// The sentence about a missing archive.
-fn missing_archive(path: &Path) -> Option<String> {
+/// The experiment in its quick profile, or the sentence about a missing archive.
+fn quick(path: &Path) -> Result<(Experiment, Plan), String> {
     let experiment = Experiment::read(path, Profile::Quick).unwrap_or_else(|error| panic!("{error}"));
-    let plan = Plan::of(&experiment, &path.display().to_string(), path.parent()?);
-    plan.err().map(|error| error.to_string()).filter(|error| error.contains("is not unpacked"))
+    let folder = path.parent().expect("it lies in a folder");
+    match Plan::of(&experiment, &path.display().to_string(), folder).map_err(|error| error.to_string()) {
+        Ok(plan) => Ok((experiment, plan)),
+        Err(error) if error.contains("is not unpacked") => Err(error),
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// Benchmarks of pgmeter itself.
@@ -65,13 +88,12 @@ fn read(path: &Path, profile: Profile) -> (Experiment, Plan) {
 #[test]
 fn every_shipped_experiment_says_whom_it_repeats_and_what_to_look_for() {
     let mut names = Vec::new();
-    for path in shipped() {
-        let (full, _) = read(&path, Profile::Full);
-        assert!(full.source.is_some_and(|source| source.contains('(')), "{}", path.display());
-        let description = full.description.unwrap_or_default();
+    for Shipped { path, full, .. } in shipped() {
+        assert!(full.source.as_ref().is_some_and(|source| source.contains('(')), "{}", path.display());
+        let description = full.description.clone().unwrap_or_default();
         assert!(description.contains("ook "), "{}: what is to be looked for?", path.display());
         assert!(!full.charts.is_empty(), "{} has no chart", path.display());
-        names.push(full.name);
+        names.push(&full.name);
     }
     let experiments = names.len();
     names.sort();
@@ -81,20 +103,18 @@ fn every_shipped_experiment_says_whom_it_repeats_and_what_to_look_for() {
 
 #[test]
 fn only_queries_of_tpcds_need_an_archive_and_the_error_names_the_command() {
-    let sentences: Vec<String> = files().iter().filter_map(|path| missing_archive(path)).collect();
+    let sentences: Vec<&String> = all().iter().filter_map(|read| read.as_ref().err()).collect();
     for sentence in &sentences {
         assert!(sentence.contains("experiments/tpcds/experiment.toml:"), "{sentence}");
         assert!(sentence.contains("run `pgmeter workload prepare tpcds`"), "{sentence}");
     }
-    assert_eq!(files().len() - shipped().len(), sentences.len());
 }
 
 #[test]
 fn all_that_was_published_is_there() {
-    let sources: Vec<String> =
-        shipped().iter().filter_map(|path| read(path, Profile::Full).0.source).collect();
+    let sources: Vec<&String> = shipped().filter_map(|shipped| shipped.full.source.as_ref()).collect();
     let is_there = |id: &str| {
-        let range = |source: &String| id.starts_with('D') && source.contains("D1–D4");
+        let range = |source: &str| id.starts_with('D') && source.contains("D1–D4");
         sources.iter().any(|source| range(source) || source.contains(&format!("({id})")))
     };
     let lacking: Vec<&str> = PUBLISHED.into_iter().filter(|id| !is_there(id)).collect();
@@ -114,8 +134,10 @@ fn every_benchmark_says_what_to_look_for_in_both_sizes() {
 
 #[test]
 fn the_quick_size_asks_for_less_than_three_minutes() {
-    for path in shipped().into_iter().chain(benchmarks()) {
-        let (experiment, plan) = read(&path, Profile::Quick);
+    let benchmarks: Vec<_> =
+        benchmarks().into_iter().map(|path| (read(&path, Profile::Quick), path)).collect();
+    let benchmarks = benchmarks.iter().map(|(quick, path)| (path, quick));
+    for (path, (experiment, plan)) in shipped().map(|it| (&it.path, &it.quick)).chain(benchmarks) {
         let measured: Duration = plan
             .trials
             .iter()

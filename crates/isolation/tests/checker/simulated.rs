@@ -11,7 +11,7 @@ fn findings(simulation: Simulation) -> Findings {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::extent::choose(10, 24)))]
 
     #[test]
     fn a_serializable_store_has_no_anomaly(

@@ -17,7 +17,7 @@ fn target(conninfo: &str) -> Target {
 /// Of a check during which something happens to the server.
 const TRANSACTIONS: u32 = 3_000;
 /// Enough for hundreds of cases of each anomaly that a level permits.
-const FEW_TRANSACTIONS: u32 = 1_200;
+const FEW_TRANSACTIONS: u32 = 600;
 
 fn options(level: Level, reads: ReadMethod) -> IsolationOptions {
     IsolationOptions {
@@ -124,8 +124,11 @@ fn the_history_of_a_check_is_written_as_json() {
     std::fs::create_dir_all(&directory).unwrap();
     let path = directory.join("history.json");
     let conninfo = Cluster::shared("18").database("history");
-    let options =
-        IsolationOptions { history: Some(path.clone()), ..options(Level::Serializable, ReadMethod::Select) };
+    let options = IsolationOptions {
+        history: Some(path.clone()),
+        transactions: FEW_TRANSACTIONS,
+        ..options(Level::Serializable, ReadMethod::Select)
+    };
     let report = verified(&conninfo, &options);
     let events: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     std::fs::remove_dir_all(&directory).unwrap();
@@ -168,9 +171,10 @@ fn reads_of_a_real_replica_take_part_and_its_lag_is_no_anomaly() {
     let standby = cluster.standby("late", &[("recovery_min_apply_delay", "200ms")]);
     let database = conninfo.split_once("dbname=").expect("it names one").1;
     let replica = standby.conninfo().replace("dbname=postgres", &format!("dbname={database}"));
-    let without = verified(&conninfo, &options(Level::RepeatableRead, ReadMethod::Select));
     let options =
-        IsolationOptions { replicas: vec![replica], ..options(Level::RepeatableRead, ReadMethod::Select) };
+        IsolationOptions { transactions: 1_200, ..options(Level::RepeatableRead, ReadMethod::Select) };
+    let without = verified(&conninfo, &options);
+    let options = IsolationOptions { replicas: vec![replica], ..options };
     let report = verified(&conninfo, &options);
     assert_eq!((without.run.replicas, report.run.replicas), (0, 1));
     let total = |report: &IsolationReport| report.findings.endings.total;
@@ -271,7 +275,10 @@ fn a_table_that_somebody_else_changes_ends_the_check_with_a_reason() {
 fn a_table_of_a_running_check_is_no_leftover() {
     let conninfo = Cluster::shared("18").database("running");
     let mut session = Cluster::session(&conninfo);
-    let options = options(Level::ReadCommitted, ReadMethod::Select);
+    let options = IsolationOptions {
+        transactions: FEW_TRANSACTIONS,
+        ..options(Level::ReadCommitted, ReadMethod::Select)
+    };
     let mut seen = 0;
     let report = verify(&target(&conninfo), &options, &AtomicBool::new(false), &mut |_| {
         seen += tables(&conninfo).len();

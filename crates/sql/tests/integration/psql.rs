@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use pgmeter_sql::{Lexer, statements};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use testkit::extent::choose;
 use testkit::null::{NullOptions, NullServer};
 use testkit::request_log::RequestLog;
 
@@ -124,8 +125,10 @@ const PIECES: [&str; 46] = [
 fn statements_of_random_texts_are_those_of_psql() {
     let Some(psql) = find_psql() else { return };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let mut runner =
-        TestRunner::new_with_rng(Config { cases: 150, failure_persistence: None, ..Config::default() }, rng);
+    let mut runner = TestRunner::new_with_rng(
+        Config { cases: choose(50, 150), failure_persistence: None, ..Config::default() },
+        rng,
+    );
     let texts = prop::collection::vec(prop::sample::select(PIECES.to_vec()), 1..120)
         .prop_map(|pieces| pieces.concat());
     let compare = |text: String| {

@@ -149,7 +149,7 @@ fn wide(rows: u64, characters: u64) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::extent::choose(8, 24)))]
 
     #[test]
     fn whatever_the_sockets_take_the_server_receives_the_same_rows(
@@ -248,7 +248,7 @@ fn the_end_of_the_run_cuts_the_rows_off() {
             ..limited(1, protocol, &copy("1000000000000 (:copy_row)", "a"))
         };
         let server =
-            FakeServer { sends: Sends::Short { longest: 40_000, gap: ms(10) }, ..FakeServer::default() };
+            FakeServer { sends: Sends::Short { longest: 40_000, gap: ms(30) }, ..FakeServer::default() };
         let ran = run(&plan, server.clone());
         assert_eq!((ran.aborted(), ran.counts().unfinished, ran.counts().succeeded), (vec![], 1, 0));
         assert!(ran.log.held_back_max() <= PIECE_MAX, "{}", ran.log.held_back_max());
@@ -266,7 +266,7 @@ fn a_cut_off_copy_is_told_to_the_server() {
         ..limited(1, Protocol::Extended, &copy("1000000000000 (random_string(1000, 1000))", "a"))
     };
     // Virtual time passes only by readings of the clock.
-    let ran = run(&plan, FakeServer { tick: ms(2), ..FakeServer::default() });
+    let ran = run(&plan, FakeServer { tick: ms(8), ..FakeServer::default() });
     let messages = ran.log.messages(0);
     let last = &messages[messages.len() - 2..];
     assert_eq!(last, [Received::CopyFail("pgmeter's run has ended".to_owned()), Received::Terminate]);
@@ -281,13 +281,13 @@ fn the_other_clients_go_on_while_one_copies() {
         ..FakeServer::default()
     };
     let plan =
-        Plan { limit: Limit::Duration(seconds(1)), grace: Grace::Fixed(ms(1)), clients: 3, ..plan(&script) };
+        Plan { limit: Limit::Duration(ms(250)), grace: Grace::Fixed(ms(1)), clients: 3, ..plan(&script) };
     let ran = run(&plan, server());
     let selects = ran.log.statements().iter().filter(|(.., sql)| sql.starts_with("SELECT")).count();
     let alone = run(&Plan { clients: 2, ..plan_like(&plan, "SELECT 1;\n") }, server());
     let expected = alone.log.statements().len();
     assert!(selects * 100 >= expected * 95, "{selects} of {expected}");
-    assert!(ran.log.copied_by(0).len() > 10_000_000, "{}", ran.log.copied_by(0).len());
+    assert!(ran.log.copied_by(0).len() > 2_500_000, "{}", ran.log.copied_by(0).len());
 }
 
 fn plan_like(other: &Plan, script: &str) -> Plan {

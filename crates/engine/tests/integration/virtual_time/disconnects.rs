@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pgmeter_engine::{AbortCause, End, EngineError, Limit, Plan, Protocol, Reconnecting};
 use stats::{AttemptOutcome, LossCause, Outage, ReconnectPolicy};
-use testkit::fake::{Down, Entry, FakeServer, FaultEffect, FaultTrigger, Received, Refusal};
+use testkit::fake::{Down, Entry, FakeServer, FaultEffect, FaultTrigger, Received, Refusal, Service};
 
 use super::arrivals;
 use super::support::{Ran, at_ms, fault, faulty, mix, ms, plan, run, seconds, try_run};
@@ -27,6 +27,9 @@ fn down(effect: FaultEffect, refusal: Refusal) -> FakeServer {
         ..FakeServer::default()
     }
 }
+
+/// For tests of connections, whose transactions may be few.
+const SLOW: Service = Service::Fixed(Duration::from_millis(10));
 
 fn killed() -> FakeServer {
     down(FaultEffect::Reset, Refusal::Refused)
@@ -185,7 +188,7 @@ fn the_pauses_come_from_the_seed() {
     let refusal = || Refusal::StartUp(FaultEffect::fatal("57P03", "the database system is starting up"));
     let times = |seed| {
         let plan = returning("backoff:50ms..1s", Plan { clients: 5, seed, ..plan(BLOCK) });
-        startups(&run(&plan, down(FaultEffect::Reset, refusal())), 5)
+        startups(&run(&plan, FakeServer { service: SLOW, ..down(FaultEffect::Reset, refusal()) }), 5)
     };
     let once = times(7);
     assert!(once.len() > 10);
@@ -198,7 +201,7 @@ fn a_slow_start_lets_few_in_at_first() {
     let plan =
         returning("slow-start:4", Plan { clients: 40, limit: Limit::Duration(seconds(12)), ..plan(BLOCK) });
     let refusal = Refusal::StartUp(FaultEffect::fatal("57P03", "the database system is starting up"));
-    let ran = run(&plan, down(FaultEffect::Reset, refusal));
+    let ran = run(&plan, FakeServer { service: SLOW, ..down(FaultEffect::Reset, refusal) });
     let within = |from: u64, until: u64| {
         startups(&ran, 40).into_iter().filter(|at| (ms(from)..ms(until)).contains(at)).count()
     };

@@ -44,11 +44,12 @@ fn is_start(message: &Received) -> bool {
 #[test]
 fn only_the_active_clients_work_and_each_gets_its_turn() {
     let plan = populated(50, active("10%, 200ms"));
-    let ran = run(&plan, FakeServer::default());
+    let server = || FakeServer { service: Service::Fixed(ms(2)), ..FakeServer::default() };
+    let ran = run(&plan, server());
     assert_eq!(ran.outcome.end, End::Complete);
     assert_eq!(ran.seen.iter().map(|seen| seen.client).collect::<BTreeSet<_>>().len(), 50);
     // As much work as five clients that are always active do.
-    let all = run(&populated(5, Population::default()), FakeServer::default());
+    let all = run(&populated(5, Population::default()), server());
     let share = ran.counts().succeeded as f64 / all.counts().succeeded as f64;
     assert!((0.97..=1.03).contains(&share), "{share}");
 }
@@ -56,7 +57,7 @@ fn only_the_active_clients_work_and_each_gets_its_turn() {
 #[test]
 fn sessions_end_with_their_lifetime_between_two_transactions() {
     let plan = populated(20, lifetime("1s, 20%"));
-    let ran = run(&plan, FakeServer::default());
+    let ran = run(&plan, FakeServer { service: Service::Fixed(ms(5)), ..FakeServer::default() });
     let counts = ran.counts();
     assert_eq!((ran.outcome.end.clone(), counts.failed, counts.unfinished), (End::Complete, 0, 0));
     let starts = times(&ran, is_start);

@@ -13,7 +13,7 @@ use pgmeter_engine::{
 };
 use stats::rate::{GapLaw, RateCurve};
 use stats::{EncodedInterval, Gaps, Interval, Summary, Timestamp};
-use testkit::fake::{Down, FakeServer, FaultEffect, FaultTrigger, Refusal, Stall};
+use testkit::fake::{Down, FakeServer, FaultEffect, FaultTrigger, Refusal, Service, Stall};
 
 use super::disconnects::returning;
 use super::support::{at_ms, fault, faulty, mix, ms, plan, seconds};
@@ -243,9 +243,10 @@ fn in_a_closed_loop_client_i_runs_on_rank_i_mod_n_with_its_random_numbers() {
 fn the_merged_statistics_are_those_of_the_seconds_of_all_ranks() {
     // Stalls on all ranks at the same time, and one of a single rank, which does not count as a stall of the run.
     let stall = Stall { from: at_ms(2_000), until: at_ms(2_700) };
-    let server = FakeServer { stalls: vec![stall], ..FakeServer::default() };
+    let service = Service::Fixed(ms(2));
+    let server = FakeServer { service, stalls: vec![stall], ..FakeServer::default() };
     let single = Stall { from: at_ms(4_000), until: at_ms(4_500) };
-    let slow = FakeServer { stalls: vec![stall, single], ..FakeServer::default() };
+    let slow = FakeServer { stalls: vec![stall, single], ..server.clone() };
     for rate_per_s in [None, Some(2_000.0)] {
         let limit = Limit::Duration(seconds(5));
         let make = || Plan { clients: 8, rate_per_s, warmup: ms(1_500), limit, ..mix(&DRAWING) };

@@ -54,12 +54,12 @@ fn without_a_rate_connecting_is_outside_the_latency_and_inside_the_time() {
 #[test]
 fn connection_figures_do_not_contain_the_warm_up() {
     for rate_per_s in [None, Some(400.0)] {
-        let plan = Plan { warmup: seconds(5), rate_per_s, ..reconnecting(5) };
+        let plan = Plan { warmup: seconds(5), rate_per_s, ..reconnecting(2) };
         let ran = run(&plan, FakeServer::default());
         assert!(ran.outcome.warmup_transactions > 4 * ran.counts().scheduled, "{rate_per_s:?}");
         let reconnects = ran.outcome.reconnects;
         // Without a rate, a client that connects after the end has connected in vain.
-        let unused = if rate_per_s.is_none() { 5 } else { 0 };
+        let unused = if rate_per_s.is_none() { 2 } else { 0 };
         let succeeded = ran.counts().succeeded;
         assert!(
             (succeeded..=succeeded + unused).contains(&reconnects.count),

@@ -3,6 +3,7 @@
 
 use pgmeter_engine::{End, Limit, Plan, Protocol};
 use proptest::prelude::*;
+use testkit::extent::choose;
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Pieces};
 
 use super::support::{at_ms, fault, faulty, ms, plan, run_until, seconds, try_run, us};
@@ -57,7 +58,7 @@ fn faults() -> impl Strategy<Value = FaultEffect> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: choose(64, 256), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_a_server_sends_the_run_ends_and_the_others_go_on(

@@ -128,7 +128,7 @@ fn what_was_too_late_before_the_end_is_skipped_and_nothing_after_it() {
 #[test]
 fn without_a_rate_late_ones_are_counted_and_none_is_skipped() {
     let plan = Plan { clients: 20, latency_limit: Some(ms(100)), ..plan("SELECT 1;") };
-    let ran = run(&plan, stalling());
+    let ran = run(&plan, FakeServer { service: Service::Fixed(ms(5)), ..stalling() });
     assert_eq!((ran.counts().skipped, ran.counts().late), (0, 20));
 }
 
