@@ -4,6 +4,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use serde_json::{Value, json};
@@ -22,22 +24,23 @@ pub fn find() -> Option<PathBuf> {
     programs.into_iter().find(|program| program.is_file())
 }
 
-/// A browser with one page.
-pub struct Browser {
-    process: Child,
+/// The program, shared by the tests that run at the same time: each start takes seconds of CPU time.
+static SHARED: Mutex<Option<Process>> = Mutex::new(None);
+/// Tests that have a page or wait for one. The last one ends the program.
+static USERS: AtomicUsize = AtomicUsize::new(0);
+
+/// A running program.
+struct Process {
+    child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     next_id: u64,
-    session: String,
-    /// What the page did of itself, in order: method and parameters.
-    pub events: Vec<(String, Value)>,
     /// Its profile; gone when this is dropped.
     _profile: tempfile::TempDir,
 }
 
-impl Browser {
-    /// Starts it, with a page that is still empty.
-    pub fn start(program: &Path) -> Browser {
+impl Process {
+    fn start(program: &Path) -> Process {
         let profile =
             tempfile::Builder::new().prefix("pgmeter-test-browser-").tempdir().expect("a directory");
         let flags = [
@@ -54,7 +57,7 @@ impl Browser {
             "--force-device-scale-factor=1",
         ];
         // The protocol is on the descriptors 3 and 4, which only a shell can place without `unsafe`.
-        let mut process = Command::new("sh")
+        let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1"])
             .arg(program)
             .args(flags)
@@ -66,19 +69,51 @@ impl Browser {
             .stdout(Stdio::piped())
             .spawn()
             .expect("a shell can be started");
-        let input = process.stdin.take().expect("it is piped");
-        let output = BufReader::new(process.stdout.take().expect("it is piped"));
-        let mut browser = Browser {
-            process,
-            input,
-            output,
-            next_id: 0,
-            session: String::new(),
-            events: Vec::new(),
-            _profile: profile,
-        };
-        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
-        let target = json!({"targetId": target["targetId"], "flatten": true});
+        let input = child.stdin.take().expect("it is piped");
+        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        Process { child, input, output, next_id: 0, _profile: profile }
+    }
+
+    fn send(&mut self, message: &Value) -> std::io::Result<()> {
+        let mut bytes = message.to_string().into_bytes();
+        bytes.push(0);
+        self.input.write_all(&bytes)?;
+        self.input.flush()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It ends by itself when asked, its children with it; if it does not answer, it has ended already.
+        let _ = self.send(&json!({"id": 0, "method": "Browser.close"}));
+        let mut bytes = Vec::new();
+        while self.output.read_until(0, &mut bytes).is_ok_and(|length| length > 0) {
+            bytes.clear();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// A page of the browser, which no other test uses meanwhile.
+pub struct Browser {
+    process: MutexGuard<'static, Option<Process>>,
+    target: Value,
+    session: String,
+    /// What the page did of itself, in order: method and parameters.
+    pub events: Vec<(String, Value)>,
+}
+
+impl Browser {
+    /// A page that is still empty. Waits for the tests that have one.
+    pub fn start(program: &Path) -> Browser {
+        USERS.fetch_add(1, Ordering::SeqCst);
+        let mut process = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        process.get_or_insert_with(|| Process::start(program));
+        let mut browser =
+            Browser { process, target: Value::Null, session: String::new(), events: Vec::new() };
+        browser.target =
+            browser.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].take();
+        let target = json!({"targetId": browser.target, "flatten": true});
         let attached = browser.call("Target.attachToTarget", target);
         browser.session = attached["sessionId"].as_str().expect("a session").to_owned();
         for domain in ["Page", "Runtime", "Log", "Network"] {
@@ -87,17 +122,21 @@ impl Browser {
         browser
     }
 
+    fn process(&mut self) -> &mut Process {
+        self.process.as_mut().expect("it was started")
+    }
+
     /// Asks for something and waits for the answer; what happens meanwhile is kept.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
-        self.next_id += 1;
-        let id = self.next_id;
-        let mut message = json!({"id": id, "method": method, "params": parameters});
+        let mut message = json!({"method": method, "params": parameters});
         if !self.session.is_empty() {
             message["sessionId"] = json!(self.session);
         }
-        let mut bytes = message.to_string().into_bytes();
-        bytes.push(0);
-        self.input.write_all(&bytes).and_then(|()| self.input.flush()).expect("the browser listens");
+        let process = self.process();
+        process.next_id += 1;
+        let id = process.next_id;
+        message["id"] = json!(id);
+        process.send(&message).expect("the browser listens");
         loop {
             let message = self.receive();
             if message["id"] == json!(id) {
@@ -109,10 +148,12 @@ impl Browser {
 
     fn receive(&mut self) -> Value {
         let mut bytes = Vec::new();
-        self.output.read_until(0, &mut bytes).expect("the browser answers");
+        self.process().output.read_until(0, &mut bytes).expect("the browser answers");
         assert_eq!(bytes.pop(), Some(0), "the browser ended");
         let message: Value = serde_json::from_slice(&bytes).expect("JSON");
-        if let Some(method) = message["method"].as_str() {
+        // Others are of pages that were closed.
+        let is_of_page = message["sessionId"] == json!(self.session);
+        if let Some(method) = message["method"].as_str().filter(|_| is_of_page) {
             self.events.push((method.to_owned(), message["params"].clone()));
         }
         message
@@ -150,6 +191,13 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
+    /// Keeps the whole page as it looks for people, each night. Nothing is read from such a file.
+    pub fn keep_screenshot(&mut self, path: &Path) {
+        if testkit::extent::is_all() {
+            self.screenshot(path);
+        }
+    }
+
     /// The whole page as it looks, as PNG.
     pub fn screenshot(&mut self, path: &Path) {
         let asked = json!({"format": "png", "captureBeyondViewport": true});
@@ -162,14 +210,14 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends by itself when asked, its children with it; if it does not answer, it has ended already.
-        self.session.clear();
-        let _ = self.input.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
-        let _ = self.input.flush();
-        let mut bytes = Vec::new();
-        while self.output.read_until(0, &mut bytes).is_ok_and(|length| length > 0) {
-            bytes.clear();
+        let is_last = USERS.fetch_sub(1, Ordering::SeqCst) == 1;
+        // After a failure an answer may be on its way.
+        if is_last || std::thread::panicking() {
+            *self.process = None;
+            return;
         }
-        let _ = self.process.wait();
+        self.session.clear();
+        let target = json!({"targetId": self.target});
+        self.call("Target.closeTarget", target);
     }
 }

@@ -82,7 +82,7 @@ fn an_experiment_of_query_sets_has_a_row_for_each_query_and_sorted_ratios_of_eac
     for width in [1280, 375] {
         browser.window(width, 900, false);
         browser.open(&path);
-        browser.screenshot(&artefact(&format!("queries-experiment-{width}.png")));
+        browser.keep_screenshot(&artefact(&format!("queries-experiment-{width}.png")));
         let wide = browser.value("[document.documentElement.scrollWidth, innerWidth]");
         assert_eq!(wide[0], wide[1], "the page scrolls sideways at {width} pixels");
         assert_quiet(&browser);
