@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgmeter_connect::{Environment, Overrides, Session, resolve};
 use rcgen::{CertificateParams, SerialNumber};
+use testkit::extent::choose;
 
 use crate::cases::{self, Case};
 use crate::tls_server::{REACHED, TlsServer};
@@ -145,11 +146,13 @@ fn no_certificate_is_believed_that_libpq_refuses() {
     let path = psql.as_ref().map(|(path, _)| *path);
     let judged: Vec<(&str, Verdicts, Option<Verdicts>)> = std::thread::scope(|scope| {
         let judge_all = |group: fn() -> Vec<Case>| {
-            let judged = |case: &Case| {
-                let (ours, theirs) = judge(case, path);
+            let judged = |(number, case): (usize, &Case)| {
+                // The page has the verdicts of libpq on the others.
+                let is_asked = number % choose(5, 1) == 0;
+                let (ours, theirs) = judge(case, path.filter(|_| is_asked));
                 (case.name, ours, theirs)
             };
-            group().iter().map(judged).collect::<Vec<_>>()
+            group().iter().enumerate().map(judged).collect::<Vec<_>>()
         };
         let threads: Vec<_> =
             cases::GROUPS.into_iter().map(|group| scope.spawn(move || judge_all(group))).collect();

@@ -104,6 +104,7 @@ fn large_answers_and_copies_pass(conninfo: &str) {
     // A request may arrive before the statement starts.
     while !cancelled.is_finished() {
         pgmeter_connect::cancel(&address, &transport, &key).unwrap();
+        testkit::condition::pause();
     }
     assert_eq!(cancelled.join().unwrap().sqlstate().unwrap().as_str(), "57014");
 }
