@@ -10,7 +10,8 @@ use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Running};
 
-pub(crate) const ROWS: &str = "SELECT count(*) FROM generate_series(1, :rows);\n";
+/// A transaction that takes as many microseconds as it has rows, and next to no CPU time.
+const ROWS: &str = "SELECT pg_sleep(:rows / 1e6);\n";
 
 /// Options of a comparison without tables, on a server that the tests share.
 pub(crate) fn on_shared(factor: &str, budget: &str) -> Vec<String> {
@@ -95,14 +96,16 @@ fn a_budget_that_ends_before_the_first_pair_shows_the_figures_of_both_sides_with
 
 const COUNTERS: &str = "CREATE TABLE IF NOT EXISTS counters AS SELECT i AS id, 0 AS n FROM generate_series(1, 20000) i;\n\
     CREATE UNIQUE INDEX IF NOT EXISTS counters_id ON counters (id);\n";
-const COUNT: &str = "\\set id random(1, 20000)\nUPDATE counters SET n = n + 1 WHERE id = :id;\n";
+const COUNT: &str =
+    "\\set id random(1, 20000)\nUPDATE counters SET n = n + 1 WHERE id = :id;\n\\sleep 2 ms\n";
 
 /// Compares a setting that does nothing here on a load that writes, and says what was kept.
 fn writing(bench: &Bench, dsn: &str, more: &[&str]) -> (String, ComparisonRecord) {
     bench.file("counters.sql", COUNTERS);
     bench.file("count.sql", COUNT);
     let words = ["compare", "--factor", "settings.geqo=on,off", "--key", "workload=none", "-f", "count.sql"];
-    let keys = ["--key", "setup=counters.sql", "--dsn", dsn, "--budget", "8s", "--store", "out/"];
+    let keys =
+        ["--key", "setup=counters.sql", "--dsn", dsn, "--budget", "8s", "--block", "0.1", "--store", "out/"];
     let out = bench.run(words.iter().chain(&keys).chain(more));
     assert!(out.stderr.contains("stored as comparison "), "{}", out.stderr);
     (out.stdout, bench.newest_comparison())
@@ -310,7 +313,7 @@ fn wal_that_others_write_is_not_that_of_a_load_that_only_reads() {
             let mut session = Cluster::session(&cluster.conninfo());
             session.execute("CREATE TABLE elsewhere (i int)").expect("it is made");
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                let insert = "INSERT INTO elsewhere SELECT generate_series(1, 1000)";
+                let insert = "INSERT INTO elsewhere SELECT generate_series(1, 500)";
                 session.execute(insert).expect("rows are inserted");
                 testkit::condition::pause();
             }

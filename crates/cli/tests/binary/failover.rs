@@ -6,11 +6,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Finished, Running};
+use crate::verify::start_again;
 
 const TABLE: &str = "create table t (id int primary key, a int not null default 0); \
                      insert into t select g from generate_series(1, 100) as g";
 const SCRIPT: &str =
-    "\\set id :client_id + 1\nBEGIN;\nUPDATE t SET a = a + 1 WHERE id = :id;\n\\sleep 5 ms\nCOMMIT;\n";
+    "\\set id :client_id + 1\nBEGIN;\nUPDATE t SET a = a + 1 WHERE id = :id;\n\\sleep 20 ms\nCOMMIT;\n";
 /// The page cache of the system survives the death of a server, so a flush protects from nothing here.
 const DURABLE: [(&str, &str); 1] = [("synchronous_commit", "on")];
 const CLIENTS: u64 = 4;
@@ -75,17 +76,9 @@ fn clients_live_through_the_death_of_their_server_and_find_the_new_one() {
     let mut run = start(&bench, "20", &[], &conninfo);
     run.hear("tps");
     run.hear("tps");
-    let server = cluster.server();
-    kill(server.pid().expect("it runs"));
+    kill(cluster.server().pid().expect("it runs"));
     // Its sessions end on their own, and until then it cannot start again.
-    let mut restarted = server.restart();
-    for _ in 0..100 {
-        if restarted.is_ok() {
-            break;
-        }
-        restarted = server.restart();
-    }
-    restarted.expect("it starts again");
+    start_again(&mut cluster);
     let out = run.finish().exits(0);
     let (record, outage) = check(&bench, &out, &conninfo);
     let counts = record.summary.counts;

@@ -89,8 +89,11 @@ const NETWORKS: &str = r#"
 name = "pooled"
 [server]
 settings = { shared_buffers = "64MB" }
+[data]
+workload = "none"
+data_setup = "tables.sql"
 [load]
-script = "simple-update"
+script = "update.sql"
 rate = 300
 duration = "1s"
 warmup = "0s"
@@ -112,6 +115,8 @@ fn a_relay_is_in_front_of_the_pooler_and_clients_wait_for_a_small_pool() {
         return;
     }
     let bench = Bench::new();
+    bench.file("tables.sql", "CREATE TABLE t AS SELECT 1 AS n;\n");
+    bench.file("update.sql", "UPDATE t SET n = n + 1;\n");
     let file = bench.file("pooled.toml", NETWORKS);
     let out = bench.run(["lab", "run", file]).exits(0);
     assert!(out.stdout.contains("5 of 5 trials complete"), "{}", out.stdout);

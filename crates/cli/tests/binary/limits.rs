@@ -29,8 +29,10 @@ fn at_a_low_rate_no_limit_follows_from_what_is_not_of_the_transactions() {
     for version in Cluster::versions(["15", "18"]) {
         let bench = Bench::new();
         let conninfo = Cluster::shared(version).database("low_rate");
-        bench.run(["init", "--scale", "1", &conninfo]).exits(0);
-        let out = bench.run(["bench", "-S", "-n", "-c", "4", "-R", "2", "-T", "5", &conninfo]).exits(0);
+        Cluster::session(&conninfo).execute("create table one as select 1 as n").expect("a table");
+        let script = bench.file("one.sql", "SELECT n FROM one;\n");
+        let load = ["bench", "-n", "-c", "4", "-R", "2", "-T", "5", "-f", script, &conninfo];
+        let out = bench.run(load).exits(0);
         let record = bench.record();
         let observation = record.observation.as_ref().expect("it is observed by default");
         assert_eq!(observation.ceilings, [], "{version}");

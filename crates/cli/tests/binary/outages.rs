@@ -127,7 +127,11 @@ const PROMOTED: &str = r#"
 name = "promoted"
 [server]
 settings = { shared_buffers = "16MB" }
+[data]
+workload = "none"
+data_setup = "tables.sql"
 [load]
+script = "update.sql"
 clients = 2
 rate = 200
 duration = "4s"
@@ -155,6 +159,8 @@ name = "near"
 #[test]
 fn a_promotion_beside_a_running_primary_and_an_action_on_a_dead_one_have_a_warning() {
     let bench = Bench::new();
+    bench.file("tables.sql", "CREATE TABLE t AS SELECT 1 AS n;\n");
+    bench.file("update.sql", "UPDATE t SET n = n + 1;\n");
     let file = bench.file("promoted.toml", PROMOTED);
     bench.run(["lab", "run", file]).exits(0);
     let records = bench.records();

@@ -12,7 +12,7 @@ use crate::harness::{Bench, Running};
 fn a_storm_and_lifetimes_are_survived_by_all_clients_and_reported() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("population_storm");
-    bench.file("one.sql", "SELECT 1;\n");
+    bench.file("one.sql", "SELECT 1;\n\\sleep 10 ms\n");
     let words = ["bench", "-n", "-f", "one.sql", "-c", "40", "-j", "2", "-T", "4"];
     let population =
         ["--active-clients", "25%, 1s", "--session-lifetime", "2s, 20%", "--reconnect-storm", "2s"];
@@ -32,7 +32,7 @@ fn a_storm_and_lifetimes_are_survived_by_all_clients_and_reported() {
 fn a_transaction_is_held_open_while_the_load_runs_and_ends_with_it() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("population_idle");
-    bench.file("one.sql", "SELECT 1;\n");
+    bench.file("one.sql", "SELECT 1;\n\\sleep 5 ms\n");
     let words = ["bench", "-n", "-f", "one.sql", "-c", "2", "-T", "4", "--idle-in-transaction", "3, 1s"];
     let mut session = Cluster::session(&conninfo);
     let mut held = || {
@@ -67,7 +67,7 @@ fn a_slow_reader_takes_longer_than_the_others() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("population_slow");
     // More than the buffers of the operating system take.
-    bench.file("big.sql", "SELECT repeat('x', 1000) FROM generate_series(1, 1000);\n");
+    bench.file("big.sql", "SELECT repeat('x', 1000) FROM generate_series(1, 1000);\n\\sleep 50 ms\n");
     let words = ["bench", "-n", "-f", "big.sql", "-c", "2", "-T", "3", "--slow-readers", "50%, 256kB/s"];
     bench.run(words.iter().chain(&[conninfo.as_str()])).exits(0);
     let summary = bench.record().summary;

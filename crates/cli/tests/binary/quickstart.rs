@@ -7,13 +7,16 @@ use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Running, finish};
 
-const QUICK: [&str; 7] = ["quickstart", "--scale", "1", "--duration", "1", "--warmup", "0.5"];
+const QUICK: [&str; 9] =
+    ["quickstart", "--scale", "1", "--clients", "2", "--duration", "0.5", "--warmup", "0.1"];
 
 #[test]
 fn one_command_measures_two_workloads_and_leaves_only_their_records() {
     for version in Cluster::versions(["18", "9.6"]) {
         let bench = Bench::new();
-        let out = bench.run(QUICK.iter().chain(&["--pg-version", version])).exits(0);
+        let words =
+            ["quickstart", "--scale", "1", "--duration", "1", "--warmup", "0", "--pg-version", version];
+        let out = bench.run(words).exits(0);
         let out = out.says(&["loaded scale 1", "running tpcb-like: 8 clients, 1 s", "running select-only"]);
         for word in ["throughput", "p50", "p90", "p99", "p99.9", "max", "±", "0 failed", "client CPU"] {
             assert!(out.stdout.contains(word), "no {word} in\n{}", out.stdout);
@@ -64,7 +67,7 @@ fn two_at_once_do_not_disturb_each_other() {
 fn an_interrupt_stops_the_server_and_removes_its_data() {
     for moment in ["PostgreSQL is running", "tps"] {
         let bench = Bench::new();
-        let words = ["quickstart", "--scale", "1", "--warmup", "0", "--duration", "600"];
+        let words = ["quickstart", "--scale", "1", "--warmup", "0", "--duration", "600", "--clients", "1"];
         let mut run = Running::start(&mut bench.command(words));
         run.hear(moment);
         run.signal(Signal::INT);

@@ -13,6 +13,9 @@ name = "standbys"
 version = "VERSION"
 settings = { shared_buffers = "16MB" }
 standby_network = { delay = "2ms" }
+[data]
+workload = "none"
+data_setup = "tables.sql"
 [load]
 script = ["write.sql", "near.sql", "any.sql"]
 clients = 3
@@ -36,19 +39,20 @@ network = "0ms"
 "#;
 
 const WRITE: &str = "SELECT 1 / (not pg_is_in_recovery())::int;\n\
-                     UPDATE pgbench_branches SET bbalance = bbalance + 1;\n";
-const READ: &str = "SELECT 1 / pg_is_in_recovery()::int;\nSELECT 1 / count(*) FROM pgbench_branches;\n";
+                     UPDATE counters SET n = n + 1;\n";
+const READ: &str = "SELECT 1 / pg_is_in_recovery()::int;\nSELECT 1 / count(*) FROM counters;\n";
 
 #[test]
 fn scripts_write_on_the_primary_and_read_from_standbys_and_a_commit_waits_for_the_distance() {
     for version in Cluster::versions(["9.6", "18"]) {
         let bench = Bench::new();
+        bench.file("tables.sql", "CREATE TABLE counters AS SELECT 0 AS n;\n");
         bench.file("write.sql", WRITE);
         bench.file("near.sql", &format!("\\target near\n{READ}"));
         bench.file("any.sql", &format!("\\target standbys\n{READ}"));
         // With files restored, the standbys are made again for the second trial.
-        let data = if version == "18" { "[data]\nrestore = \"files\"\n[load]" } else { "[load]" };
-        let text = EXPERIMENT.replace("VERSION", version).replace("[load]", data);
+        let restore = if version == "18" { "restore = \"files\"\n[load]" } else { "[load]" };
+        let text = EXPERIMENT.replace("VERSION", version).replace("[load]", restore);
         let file = bench.file("standbys.toml", &text);
         let out = bench.run(["lab", "run", file]).exits(0);
         assert!(out.stdout.contains("2 of 2 trials complete"), "{version}: {}", out.stdout);

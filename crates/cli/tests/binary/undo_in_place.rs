@@ -19,6 +19,7 @@ fn what_a_killed_comparison_left_is_told_by_the_next_one_and_dropped_by_undo() {
     let is_marked = "SELECT 1 FROM pg_description WHERE objoid = to_regclass('orders_customer')";
     while session.query(is_marked).expect("the server answers").is_empty() {
         assert!(!run.has_ended(), "{}", run.heard());
+        testkit::condition::pause();
     }
     run.signal(Signal::KILL);
     run.finish();
@@ -94,6 +95,7 @@ fn the_store_knows_the_undo_of_a_killed_comparison_that_changed_no_index() {
                     WHERE state = 'active' AND query LIKE '%FROM orders WHERE%' AND pid <> pg_backend_pid())";
     while session.query(is_there).expect("the server answers").is_empty() {
         assert!(!run.has_ended(), "{}", run.heard());
+        testkit::condition::pause();
     }
     run.signal(Signal::KILL);
     run.finish();
@@ -147,7 +149,7 @@ fn an_undo_that_would_drop_what_existed_before_is_refused_and_a_failed_change_is
         assert_eq!(session.query("SELECT id FROM kept").expect("it is there").len(), 0);
     }
     let mut words = changing(&dsn, "ALTER TABLE orders ADD COLUMN z int");
-    words.iter_mut().filter(|word| **word == "2min").for_each(|word| *word = "2s");
+    words.iter_mut().filter(|word| **word == "2min").for_each(|word| *word = "1s");
     words.extend(["--b-undo", "ALTER TABLE orders DROP COLUMN z"]);
     // The last block is one of A or of B.
     for seed in ["1", "2", "3"] {
@@ -172,6 +174,7 @@ fn the_undo_of_a_change_that_was_not_complete_is_shown_and_not_executed() {
     let waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'";
     while session.query(waits).expect("the server answers").is_empty() {
         assert!(!run.has_ended(), "{}", run.heard());
+        testkit::condition::pause();
     }
     run.signal(Signal::KILL);
     run.finish();
@@ -186,6 +189,7 @@ fn killed_when(bench: &Bench, words: &[&str], session: &mut connect::Session, is
     let mut run = Running::start(&mut bench.command(words));
     while session.query(is_time).expect("the server answers").is_empty() {
         assert!(!run.has_ended(), "{}", run.heard());
+        testkit::condition::pause();
     }
     run.signal(Signal::KILL);
     run
@@ -251,7 +255,9 @@ fn a_change_whose_session_is_ended_before_its_commit_is_not_undone() {
     let run = Running::start(&mut bench.command(words.concat()));
     let ends =
         "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'";
-    while session.query(ends).expect("the server answers").is_empty() {}
+    while session.query(ends).expect("the server answers").is_empty() {
+        testkit::condition::pause();
+    }
     run.finish().exits(2).says(&["the change of the schema failed"]);
     holder.execute("COMMIT").expect("it ends");
     assert!(session.query("SELECT customer FROM orders LIMIT 1").is_ok());
@@ -330,6 +336,7 @@ fn a_column_of_the_users_own_is_kept_by_the_undo_of_a_comparison_that_runs() {
     loop {
         assert!(!run.has_ended(), "{}", run.heard());
         if session.query(HAS_COLUMN).expect("the server answers").is_empty() {
+            testkit::condition::pause();
             continue;
         }
         // A stopped comparison cannot end before the other command has seen it.
@@ -361,7 +368,9 @@ fn an_index_that_the_server_still_builds_after_a_kill_stays_in_the_store_until_i
     run.finish();
     holder.execute("COMMIT").expect("it ends");
     let builds = "SELECT 1 FROM pg_stat_progress_create_index";
-    while !session.query(builds).expect("the server answers").is_empty() {}
+    while !session.query(builds).expect("the server answers").is_empty() {
+        testkit::condition::pause();
+    }
     let told = "DROP INDEX CONCURRENTLY IF EXISTS public.orders_customer;";
     bench.run(["runs", "--store", "out/"]).exits(0).says(&["the schema of the database shop_0", told]);
     bench.run(undo(&dsn)).exits(2).says(&["an index public.orders_customer exists", told]);

@@ -4,8 +4,10 @@
 use results::{ComparedMetric, ComparisonRecord, Store};
 use testkit::cluster::Cluster;
 
-use crate::compare::{ROWS, on_shared, told};
+use crate::compare::{on_shared, told};
 use crate::harness::Bench;
+
+const ROWS: &str = "SELECT count(*) FROM generate_series(1, :rows);\n";
 
 /// The transactions of the side with fewer of them, in blocks of a tenth of a second.
 fn fewest_transactions(record: &ComparisonRecord) -> f64 {
@@ -110,16 +112,16 @@ fn parallel_workers_count_as_cpu_time_of_the_server() {
     let dsn = cluster.conninfo();
     bench.file(
         "numbers.sql",
-        "CREATE TABLE numbers AS SELECT generate_series(1, 300000) AS i;\nANALYZE numbers;\n",
+        "CREATE TABLE numbers AS SELECT generate_series(1, 100000) AS i;\nANALYZE numbers;\n",
     );
-    bench.file("scan.sql", "SELECT count(*) FROM numbers WHERE i % 7 = 0;\n");
+    bench.file("scan.sql", "SELECT count(*) FROM numbers WHERE i % 7 = 0;\n\\sleep 10 ms\n");
     let words = ["compare", "--factor", "settings.max_parallel_workers_per_gather=0,2", "-f", "scan.sql"];
     // The leader only waits, so nearly all of B's time is that of its workers.
     let sets = ["parallel_leader_participation=off", "parallel_setup_cost=0", "parallel_tuple_cost=0"];
     let sets = sets.into_iter().chain(["min_parallel_table_scan_size=0"]).flat_map(|set| ["--set", set]);
     let keys =
         ["--key", "workload=none", "--key", "setup=numbers.sql", "--dsn", &dsn, "--metric", "server-cpu"];
-    let more = ["--budget", "15s", "--store", "out/"];
+    let more = ["--budget", "15s", "--block", "0.1", "--store", "out/"];
     bench.run(words.into_iter().chain(sets).chain(keys).chain(more));
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");
     let record = store.comparison(1).expect("it is kept");

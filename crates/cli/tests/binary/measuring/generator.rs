@@ -55,7 +55,7 @@ fn too_few_clients(conninfo: &str) {
     let bench = Bench::new();
     // However fast the machine: two clients that wait 20 ms each time make at most 100 tps, sixteen 800.
     let script = bench.file("wait.sql", "SELECT pg_sleep(0.02);");
-    let flags = ["bench", "-n", "-c", "2", "-R", "300", "-L", "100", "-T", "3", "-f", script];
+    let flags = ["bench", "-n", "-c", "2", "-R", "300", "-L", "100", "-T", "2", "-f", script];
     let out = bench.run(flags.iter().chain(&[conninfo])).exits(0);
     let record = bench.record();
     assert!(record.summary.counts.skipped > 0, "{:?}", record.summary.counts);
@@ -90,12 +90,12 @@ impl Drop for Others {
     }
 }
 
-/// Selects by primary key through a relay that delays each direction by 5 ms: the verdict, the nearest limit, and what
+/// Statements through a relay that delays each direction by 5 ms: the verdict, the nearest limit, and what
 /// the terminal shows.
 fn relayed(version: &str) {
     let bench = Bench::new();
     let conninfo = Cluster::shared(version).database("relayed");
-    bench.run(["init", "--scale", "1", &conninfo]).exits(0);
+    let script = bench.file("one.sql", "SELECT 1;\n");
     let word = |name: &str| {
         let value = conninfo.split(' ').find_map(|word| word.strip_prefix(name)).expect("it is there");
         value.trim_matches('\'').to_owned()
@@ -106,7 +106,7 @@ fn relayed(version: &str) {
     let listen = format!("{}/", listen.display());
     let relay = Serving::start(&bench, &["relay", "--listen", &listen, "--to", &server, "--delay", "5ms"]);
     let target = format!("host={listen} user={} dbname={}", word("user="), word("dbname="));
-    let out = bench.run(["bench", "-S", "-n", "-c", "4", "-T", "3", &target]).exits(0);
+    let out = bench.run(["bench", "-n", "-c", "4", "-T", "2", "-f", script, &target]).exits(0);
     relay.end();
     let record = bench.record();
     let verdict = generator(record.clone()).verdict;
@@ -125,14 +125,13 @@ fn relayed(version: &str) {
 
 #[test]
 fn behind_a_relay_that_delays_the_time_is_on_the_way() {
-    ["15", "18"].into_iter().for_each(relayed);
+    Cluster::versions(["15", "18"]).into_iter().for_each(relayed);
     let _others = Others::start();
     relayed("18");
 }
 
 #[test]
 fn backends_that_wait_decide_whatever_others_do_with_the_processors() {
-    let _others = Others::start();
     for version in Cluster::versions(["15", "18"]) {
         let bench = Bench::new();
         let conninfo = Cluster::shared(version).database("beside_others");
@@ -141,8 +140,9 @@ fn backends_that_wait_decide_whatever_others_do_with_the_processors() {
         session.execute("INSERT INTO one VALUES (0)").expect("it is there");
         let nap = bench.file("nap.sql", "SELECT pg_sleep(0.1);\n");
         let row = bench.file("row.sql", "BEGIN;\nUPDATE one SET n = n + 1;\nSELECT pg_sleep(0.05);\nEND;\n");
+        let _others = Others::start();
         for (script, resource) in [(nap, None), (row, Some(ServerResource::RowLocks))] {
-            bench.run(["bench", "-n", "-c", "8", "-T", "3", "-f", script, &conninfo]).exits(0);
+            bench.run(["bench", "-n", "-c", "8", "-T", "2", "-f", script, &conninfo]).exits(0);
             let record = bench.records().pop().expect("the newest");
             let processors = record.environment.conditions.processors.expect("Linux tells");
             assert!(processors.busy > 0.9, "the others do not take the processors: {processors:?}");
