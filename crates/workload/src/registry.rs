@@ -137,8 +137,6 @@ impl fmt::Display for WorkloadName {
 #[cfg(test)]
 mod tests {
 
-    use stats::Scale;
-
     use super::*;
     use crate::QueryChoice;
 
@@ -148,7 +146,8 @@ mod tests {
             let found = WorkloadName::find(name, Path::new("/nonexistent")).expect("a name");
             let workload = found.open().expect("it is sound");
             assert_eq!((workload.name(), found.to_string().as_str()), (name, name));
-            let choice = QueryChoice::new(Scale::ONE);
+            // Queries that are computed depend on the rows: a small scale has few.
+            let choice = QueryChoice::new("0.01".parse().expect("a scale"));
             assert!(!workload.mix().is_empty() || workload.has_queries(), "{name} has something to run");
             // Those of tpcds are in an archive.
             let queries = workload.queries(&choice).map_or(name == "tpcds", |queries| !queries.is_empty());

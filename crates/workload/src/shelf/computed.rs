@@ -100,16 +100,51 @@ impl<Next: FnMut(&mut Vec<u8>) -> Option<u64>> RowWriter for NextRows<Next> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::ops::Range;
+
+    use testkit::extent;
+
     use super::*;
+
+    /// Chunks into which tests divide tables with many rows, to look at some of them.
+    pub(in crate::shelf) const MANY: u32 = 1000;
 
     /// All rows of a table, made in this number of chunks.
     pub(in crate::shelf) fn text(table: &LoadTable, chunks: u32) -> String {
-        let mut out = Vec::new();
-        for number in 0..chunks {
-            let mut writer = table.source.writer(number, chunks);
-            while writer.write(&mut out) > 0 {}
+        chunks_of(&*table.source, 0..chunks, chunks).1
+    }
+
+    /// The number and the text of the rows in some of this number of chunks.
+    pub(in crate::shelf) fn chunks_of(
+        source: &dyn RowSource,
+        numbers: Range<u32>,
+        chunks: u32,
+    ) -> (u64, String) {
+        let (mut out, mut rows) = (Vec::new(), 0);
+        for number in numbers {
+            let mut writer = source.writer(number, chunks);
+            while let written @ 1.. = writer.write(&mut out) {
+                rows += written;
+            }
         }
-        String::from_utf8(out).expect("UTF-8")
+        (rows, String::from_utf8(out).expect("UTF-8"))
+    }
+
+    /// Of many chunks, those with the first, the last and other rows; all where the tests look at everything.
+    pub(in crate::shelf) fn some_of(chunks: u32) -> Vec<u32> {
+        let some = [0, 1, chunks / 3, chunks / 2, chunks - 1];
+        extent::choose(some.to_vec(), (0..chunks).collect())
+    }
+
+    /// Chunks have the same rows as seven times as many chunks. Returns the text of the former.
+    pub(in crate::shelf) fn check_chunks(source: &dyn RowSource, numbers: &[u32], chunks: u32) -> String {
+        let compared = numbers.iter().map(|&number| {
+            let whole = chunks_of(source, number..number + 1, chunks);
+            let parts = chunks_of(source, 7 * number..7 * number + 7, 7 * chunks);
+            assert!(whole == parts, "{source:?}: chunk {number} of {chunks}, and its parts");
+            whole.1
+        });
+        compared.collect()
     }
 
     #[test]

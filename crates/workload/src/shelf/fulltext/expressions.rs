@@ -211,7 +211,7 @@ mod tests {
     use crate::shelf::fulltext::corpus::Corpus;
 
     fn sample() -> Sample {
-        Corpus::new(stats::Scale::ONE, 1).sample()
+        Corpus::new("0.2".parse().expect("a scale"), 1).sample()
     }
 
     #[test]

@@ -70,18 +70,22 @@ fn refused(scale: Scale) -> Option<&'static str> {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
+    use loading::loader::execution::RowSource;
+    use testkit::extent;
+
     use super::*;
-    use crate::shelf::computed::tests::text;
+    use crate::shelf::computed::tests::{MANY, check_chunks, chunks_of, some_of, text};
 
     const SEED: u64 = 7;
 
-    fn table(name: &str, warehouses: u32, seed: u64) -> String {
-        let all = tables(warehouses.into(), seed);
-        text(all.iter().find(|table| table.table.name == name).expect("a table"), 1)
+    fn table(name: &str, warehouses: u32, seed: u64) -> LoadTable {
+        let mut all = tables(warehouses.into(), seed);
+        all.remove(all.iter().position(|table| table.table.name == name).expect("a table"))
     }
 
-    fn rows_of(name: &str) -> Vec<Vec<String>> {
-        let text = table(name, 1, SEED);
+    /// Rows of a table with rows for each district: those of some districts of the first warehouse.
+    fn rows_of(name: &str, districts: u32) -> Vec<Vec<String>> {
+        let (_, text) = chunks_of(&*table(name, 1, SEED).source, 0..districts, 10);
         text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
     }
 
@@ -92,27 +96,42 @@ mod tests {
     #[test]
     fn any_number_of_chunks_has_the_same_rows() {
         for table in tables(1.into(), SEED) {
-            let whole = text(&table, 1);
-            for chunks in [7, 1000] {
-                assert!(text(&table, chunks) == whole, "{table:?} in {chunks} chunks");
-            }
+            let chunks = if table.source.rows() > u64::from(MANY) { MANY } else { 1 };
+            check_chunks(&*table.source, &some_of(chunks), chunks);
         }
     }
 
     #[test]
     fn rows_depend_on_the_seed_and_more_warehouses_only_add_rows() {
-        for name in ["warehouse", "district", "orders", "order_line", "item"] {
-            let one = table(name, 1, SEED);
-            assert!(table(name, 2, SEED).starts_with(&one), "{name}");
-            assert_ne!(one, table(name, 1, SEED + 1), "{name}");
+        for (name, factor) in
+            [("warehouse", 2), ("district", 2), ("orders", 2), ("order_line", 2), ("item", 1)]
+        {
+            let [one, two, other] = [(1, SEED), (2, SEED), (1, SEED + 1)]
+                .map(|(warehouses, seed)| table(name, warehouses, seed).source);
+            let chunks = if one.rows() > u64::from(MANY) { MANY } else { 1 };
+            for number in some_of(chunks) {
+                let text = |source: &dyn RowSource, chunks| chunks_of(source, number..number + 1, chunks).1;
+                let first = text(&*one, chunks);
+                assert_eq!(first, text(&*two, factor * chunks), "{name}, chunk {number}");
+                assert_ne!(first, text(&*other, chunks), "{name}, chunk {number}");
+            }
         }
     }
 
     #[test]
     fn the_numbers_of_rows_are_those_of_the_specification() {
+        // Large tables are counted in every tenth chunk.
+        let every = extent::choose(10, 1);
+        let count = |table: &LoadTable| {
+            if table.source.rows() <= u64::from(MANY) {
+                return text(table, 1).lines().count();
+            }
+            let chunk = |number| chunks_of(&*table.source, number..number + 1, MANY).1.lines().count();
+            (0..MANY).step_by(every).map(chunk).sum::<usize>() * every
+        };
         let all = tables(1.into(), SEED);
         let counts: BTreeMap<&str, usize> =
-            all.iter().map(|table| (table.table.name.as_str(), text(table, 1).lines().count())).collect();
+            all.iter().map(|table| (table.table.name.as_str(), count(table))).collect();
         for (name, rows) in [
             ("warehouse", 1),
             ("district", 10),
@@ -130,8 +149,9 @@ mod tests {
 
     #[test]
     fn orders_have_the_lines_that_they_count_and_each_customer_has_one() {
+        let districts = extent::choose(2, 10);
         let mut lines: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-        for line in rows_of("order_line") {
+        for line in rows_of("order_line", districts) {
             let order = (number(&line[1]), number(&line[0]));
             let count = lines.entry(order).or_default();
             *count += 1;
@@ -141,7 +161,7 @@ mod tests {
         }
         let mut customers: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
         let mut in_order = true;
-        for order in rows_of("orders") {
+        for order in rows_of("orders", districts) {
             let (id, district, customer) = (number(&order[0]), number(&order[1]), number(&order[3]));
             assert_eq!(lines[&(district, id)], number(&order[6]));
             assert!((5..=15).contains(&number(&order[6])));
@@ -149,13 +169,14 @@ mod tests {
             customers.entry(district).or_default().insert(customer);
             in_order &= id == customer;
         }
-        assert!(customers.len() == 10 && customers.values().all(|ids| ids.len() == 3000));
+        assert_eq!(customers.len(), districts as usize);
+        assert!(customers.values().all(|ids| ids.len() == 3000));
         assert!(!in_order, "customers are permuted");
     }
 
     #[test]
     fn customers_have_the_last_names_of_the_specification() {
-        let customers = rows_of("customer");
+        let customers = rows_of("customer", 10);
         assert_eq!(customers[0][5], "BARBARBAR");
         assert_eq!(customers[371][5], "PRICALLYOUGHT");
         assert_eq!(customers[999][5], "EINGEINGEING");

@@ -192,18 +192,7 @@ fn copy_line(line: &str, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn text(table: Table, scale: &str, chunks: u32) -> (u64, Vec<u8>) {
-        let source = TableRows { table, session: session(scale.parse().expect("a scale")) };
-        let (mut out, mut rows) = (Vec::new(), 0);
-        for number in 0..chunks {
-            let mut writer = source.writer(number, chunks);
-            while let written @ 1.. = writer.write(&mut out) {
-                rows += written;
-            }
-        }
-        (rows, out)
-    }
+    use crate::shelf::computed::tests::{MANY, check_chunks, some_of};
 
     #[test]
     fn rows_are_lines_of_copy() {
@@ -215,11 +204,26 @@ mod tests {
     #[test]
     fn texts_need_no_escape_and_any_number_of_chunks_has_the_same_rows() {
         for table in TABLES {
-            let whole = text(table, "0.01", 1);
-            let fields = whole.1.split(|byte| b"\t\n".contains(byte));
-            let is_plain = |field: &[u8]| field == b"\\N" || !field.contains(&b'\\');
-            assert!(fields.into_iter().all(is_plain), "{table:?} has a backslash");
-            assert!(text(table, "0.01", 7) == whole, "{table:?} in 7 chunks");
+            let source = TableRows { table, session: session("0.01".parse().expect("a scale")) };
+            let chunks = u32::try_from(source.sources() / 200).unwrap_or(MANY).clamp(1, MANY);
+            let text = check_chunks(&source, &some_of(chunks), chunks);
+            let mut fields = text.split(['\t', '\n']);
+            assert!(fields.all(|field| field == "\\N" || !field.contains('\\')), "{table:?} has a backslash");
+        }
+    }
+
+    #[test]
+    fn chunks_follow_each_other_and_have_all_rows() {
+        for table in TABLES {
+            let source = TableRows { table, session: session("0.01".parse().expect("a scale")) };
+            for chunks in [1, 2, 7, MANY] {
+                let mut last = 0;
+                for range in (0..chunks).map(|number| source.range(number, chunks)) {
+                    assert_eq!(*range.start(), last + 1, "{table:?} in {chunks} chunks");
+                    last = *range.end();
+                }
+                assert_eq!(last, source.sources(), "{table:?} in {chunks} chunks");
+            }
         }
     }
 
