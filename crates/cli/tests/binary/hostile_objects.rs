@@ -75,7 +75,7 @@ dsn = "DSN"
 [data]
 workload = "none"
 [load]
-duration = "1s"
+duration = "500ms"
 warmup = "0s"
 script = "one.sql"
 [design]

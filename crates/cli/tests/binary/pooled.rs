@@ -118,7 +118,7 @@ fn the_load_has_the_connections_of_a_session_pooler_before_the_observer() {
     let conninfo = pooler.conninfo();
     let run = |clients: &str| {
         let bench = Bench::new();
-        bench.file("one.sql", "SELECT 1;\n");
+        bench.file("one.sql", "\\sleep 10 ms\nSELECT 1;\n");
         let words = ["bench", "-c", clients, "-T", "1", "--grace", "5", "-f", "one.sql", conninfo.as_str()];
         (bench.run(words), bench)
     };
@@ -183,8 +183,8 @@ fn no_command_leaves_anything_in_a_pooled_connection() {
     let mut run = |words: &[&str], statuses: &[i32]| leaves_nothing(&bench, &mut pooler, words, statuses);
     run(&["init", "--scale", "1", dsn], &[0]);
     run(&["check", dsn], &[0]);
-    run(&["bench", "--clients", "1", "--duration", "1", dsn], &[0]);
-    run(&["bench", "--clients", "1", "--duration", "1", "--check", "-M", "extended", dsn], &[0]);
+    run(&["bench", "--clients", "1", "--duration", "1", "-R", "50", dsn], &[0]);
+    run(&["bench", "--clients", "1", "--duration", "1", "-R", "50", "--check", "-M", "extended", dsn], &[0]);
     // Debian's PgBouncer does not keep track of prepared statements.
     run(&["bench", "--clients", "1", "--duration", "1", "-M", "prepared", dsn], &[1])
         .says(&["does not keep track of prepared statements", "Use -M simple or -M extended"]);
@@ -255,7 +255,7 @@ fn sql_of_users_leaves_nothing_in_a_pooled_connection() {
     // What the first one made would be in the way.
     run(&["queries", "--workload", "rude", dsn], &[0]);
     run(&["init", "--workload", "schema", "--scale", "1", dsn], &[0]);
-    let script = bench.file("one.sql", "SELECT 1;\n");
+    let script = bench.file("one.sql", "\\sleep 10 ms\nSELECT 1;\n");
     let action = format!("0.3s:sql={}", rude(5));
     run(&["bench", "-n", "-c", "1", "-T", "1", "-f", script, "--action", &action, dsn], &[0]);
 }

@@ -310,8 +310,9 @@ fn a_server_of_its_own_is_set_up_without_telling_a_secret() {
     let bench = Bench::new();
     let mut search = Search::default();
     let setting = format!("app.token={}", secret("setting"));
-    let words = ["quickstart", "--set", &setting, "-s", "1", "-T", "1", "--html", "page.html"];
-    let mut command = bench.command(words);
+    let words = ["quickstart", "--set", &setting, "-s", "1", "--html", "page.html"];
+    let short = ["-c", "2", "-T", "500ms", "--warmup", "0"];
+    let mut command = bench.command(words.into_iter().chain(short));
     search.run(command.env("PGPASSWORD", secret("environment")), 0);
     search.left(bench.path());
     search.found_nothing(5);
