@@ -12,14 +12,16 @@ use crate::harness::{Bench, Running};
 /// A database with a table of the user's own.
 pub(crate) fn orders(cluster: &Cluster) -> String {
     let dsn = cluster.database("shop");
-    let rows = "CREATE TABLE orders AS SELECT i AS id, i % 1000 AS customer FROM generate_series(1, 20000) i";
+    let rows = "CREATE TABLE orders AS SELECT i AS id, i % 1000 AS customer FROM generate_series(1, 2000) i";
     let mut session = Cluster::session(&dsn);
     session.execute(rows).expect("it is made");
     session.execute("VACUUM ANALYZE orders").expect("it is vacuumed");
     dsn
 }
 
-pub(crate) const COUNT: &str = "\\set c random(0, 999)\nSELECT count(*) FROM orders WHERE customer = :c;\n";
+/// A pause, because most tests do not look at the throughput.
+pub(crate) const COUNT: &str =
+    "\\set c random(0, 999)\nSELECT count(*) FROM orders WHERE customer = :c;\n\\sleep 5 ms\n";
 
 /// All that a comparison could leave in a database or on its server.
 pub(crate) fn catalogs(dsn: &str) -> Vec<String> {
@@ -68,8 +70,9 @@ fn a_setting_is_compared_on_the_users_own_table_and_nothing_is_left_there() {
 fn two_scripts_are_compared_on_the_users_own_table() {
     let bench = Bench::new();
     let dsn = orders(Cluster::shared("18"));
-    bench.file("count.sql", COUNT);
-    bench.file("ten.sql", &COUNT.repeat(10));
+    let count = "SELECT count(*) FROM orders;\n\\sleep 1 ms\n";
+    bench.file("count.sql", count);
+    bench.file("ten.sql", &count.repeat(10));
     let words = ["compare", "--in-place", "--dsn", &dsn, "--factor", "script=ten.sql,count.sql"];
     bench.run(words.iter().chain(&["--budget", "1min", "--block", "0.1", "--store", "out/"])).exits(0);
     assert!(bench.newest_comparison().findings[0].ratio > 2.0, "{:?}", bench.newest_comparison().findings);
@@ -149,13 +152,21 @@ fn an_experiment_in_place_sets_settings_per_connection_and_leaves_nothing() {
     assert_eq!(catalogs(&dsn), before);
 }
 
+/// The usual length, which is not chosen by itself for a load that pauses.
+const BLOCK: &str = "0.25";
+
 pub(crate) const INDEX: &str = "CREATE INDEX orders_customer ON orders (customer)";
 
 /// Options of a comparison of the schema as it is with this change.
 pub(crate) fn changing<'a>(dsn: &'a str, change: &'a str) -> Vec<&'a str> {
     let words = ["compare", "--in-place", "--allow-ddl", "--dsn", dsn, "--b-sql", change, "-f", "count.sql"];
-    let more = ["--budget", "2min", "--store", "out/"];
+    let more = ["--budget", "2min", "--block", BLOCK, "--store", "out/"];
     words.into_iter().chain(more).collect()
+}
+
+/// The same options with blocks that are as short as they may be.
+fn quickly(words: Vec<&str>) -> Vec<&str> {
+    words.into_iter().map(|word| if word == BLOCK { "0.1" } else { word }).collect()
 }
 
 #[test]
@@ -164,8 +175,11 @@ fn an_index_is_compared_with_none_and_is_gone_afterwards() {
     let cluster = Cluster::start("18");
     let dsn = orders(&cluster);
     let before = catalogs(&dsn);
-    bench.file("count.sql", COUNT);
-    let out = bench.run(changing(&dsn, INDEX)).exits(0);
+    // Quick where the index is, whatever the machine does.
+    let script = "SELECT count(*), pg_sleep(CASE WHEN to_regclass('orders_customer') IS NULL THEN 0.03 ELSE 0.001 END) FROM \
+                  orders WHERE customer = 7;\n";
+    bench.file("count.sql", script);
+    let out = bench.run(quickly(changing(&dsn, INDEX))).exits(0);
     let undo =
         "changing the schema in place; at the end: DROP INDEX CONCURRENTLY IF EXISTS public.orders_customer;";
     assert!(out.stderr.contains(undo), "{}", out.stderr);
@@ -183,7 +197,7 @@ fn an_index_is_compared_with_none_and_is_gone_afterwards() {
     assert_eq!(catalogs(&dsn), before);
     // No transaction may be open for it, so it is made and dropped one by one.
     bench.file("index.sql", "CREATE INDEX CONCURRENTLY orders_expression ON orders ((customer + 1));\n");
-    let words: Vec<&str> = changing(&dsn, "index.sql")
+    let words: Vec<&str> = quickly(changing(&dsn, "index.sql"))
         .into_iter()
         .map(|word| if word == "2min" { "3s" } else { word })
         .collect();
@@ -207,13 +221,13 @@ fn the_schema_is_as_before_after_an_interruption_and_after_a_failure() {
     bench.run(changing(&dsn, "CREATE STATISTICS")).exits(1).says(&[told]);
     let statistics = "CREATE STATISTICS of_orders ON id, customer FROM orders";
     let words = [changing(&dsn, statistics), vec!["--b-undo", "DROP STATISTICS of_orders"]].concat();
-    let mut run = Running::start(&mut bench.command(words));
+    let mut run = Running::start(&mut bench.command(quickly(words)));
     run.hear("comparing: ");
     run.signal(Signal::INT);
     run.finish().exits(130);
     assert_eq!(catalogs(&dsn), before);
     // Fails in the first block of B.
-    bench.file("count.sql", "SELECT 1 / (to_regclass('orders_customer') IS NULL)::int;\n");
+    bench.file("count.sql", "SELECT 1 / (to_regclass('orders_customer') IS NULL)::int;\n\\sleep 5 ms\n");
     bench.run(changing(&dsn, INDEX)).exits(2).says(&["division by zero"]);
     assert_eq!(catalogs(&dsn), before);
     let words =
@@ -343,7 +357,7 @@ fn an_interrupted_change_of_the_schema_keeps_the_pairs_so_far() {
     // The change waits for the first lock, the undo for the second.
     for (signal, status, lock) in [(Signal::INT, 130, 1), (Signal::TERM, 143, 2)] {
         session.execute("DELETE FROM made").expect("it is emptied");
-        let words = [changing(&dsn, change), vec!["--b-undo", undo, "--block", "0.05"]].concat();
+        let words = [quickly(changing(&dsn, change)), vec!["--b-undo", undo]].concat();
         let mut run = Running::start(&mut bench.command(words));
         let mut count = |sql: &str| -> u32 {
             let rows = session.query(sql).expect("the server answers");
@@ -351,6 +365,7 @@ fn an_interrupted_change_of_the_schema_keeps_the_pairs_so_far() {
         };
         while count("SELECT count(*) FROM made") < 6 {
             assert!(!run.has_ended(), "{}", run.heard());
+            testkit::condition::pause();
         }
         let mut blocker = Cluster::session(&dsn);
         blocker.execute(&format!("SELECT pg_advisory_lock({lock})")).expect("it is locked");
@@ -360,9 +375,12 @@ fn an_interrupted_change_of_the_schema_keeps_the_pairs_so_far() {
                 break pid;
             }
             assert!(!run.has_ended(), "{}", run.heard());
+            testkit::condition::pause();
         };
         run.signal(signal);
-        while count(waiting) == pid {}
+        while count(waiting) == pid {
+            testkit::condition::pause();
+        }
         drop(blocker);
         let out = run.finish().exits(status);
         assert!(!out.stderr.contains("canceling statement"), "{}", out.stderr);
@@ -465,7 +483,7 @@ fn an_application_reads_and_writes_while_a_change_waits_for_the_transaction_of_a
     let cluster = Cluster::start("18");
     let dsn = orders(&cluster);
     let before = catalogs(&dsn);
-    bench.file("count.sql", COUNT);
+    bench.file("count.sql", "\\set c random(0, 999)\nSELECT count(*) FROM orders WHERE customer = :c;\n");
     // CREATE INDEX becomes concurrent and waits beside others; ALTER TABLE cannot, and is tried for a moment each time.
     let alter =
         "ALTER TABLE orders ALTER customer SET STATISTICS 200; ALTER TABLE orders ADD COLUMN x_more int";
@@ -542,6 +560,7 @@ fn a_change_that_does_not_get_its_lock_is_given_up_with_who_holds_it_and_the_sql
     let is_there = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('orders_customer') AND indisvalid";
     while watcher.query(is_there).expect("the server answers").is_empty() {
         assert!(!run.has_ended(), "{}", run.heard());
+        testkit::condition::pause();
     }
     let (session, pid) = holder(&dsn);
     let out = run.finish().exits(2);
@@ -581,6 +600,7 @@ fn an_index_of_a_partitioned_table_needs_an_undo_and_what_was_made_is_dropped_an
         || session.execute("ALTER INDEX orders_customer RENAME TO x_renamed").is_err()
     {
         assert!(!run.has_ended(), "{}", run.heard());
+        testkit::condition::pause();
     }
     session.execute("CREATE INDEX orders_customer ON orders (id)").expect("it is made");
     run.signal(Signal::INT);

@@ -127,8 +127,9 @@ impl<'a> Cell<'a> {
     /// The command of the row, ready to be started.
     fn command(&self) -> Result<Command, NotTried> {
         let Row { fault, tried, .. } = *self.row;
-        // Blocks of a comparison take as long as they are told to: they need not take the processors too.
-        let pause = if tried == Tried::Compare { "\n\\sleep 5 ms\n" } else { "" };
+        // No end depends on the throughput.
+        let is_slow = fault == Fault::SlowReader && tried != Tried::Compare;
+        let pause = if is_slow { "\n\\sleep 200 ms\n" } else { "\n\\sleep 5 ms\n" };
         self.bench.file("load.sql", &(script(fault, tried) + pause));
         self.bench.file("tables.sql", &tables(fault));
         let conninfo = self.ground.as_ref().map(Ground::conninfo).unwrap_or_default();
