@@ -319,20 +319,22 @@ mod tests {
         let dsn = Cluster::shared(version).database("definitions");
         let mut session = Cluster::session(&dsn);
         session.execute(before).unwrap();
+        let read = |session: &mut Session| Definitions::read(session).unwrap();
+        let mut before = read(&mut session);
+        assert_eq!(before.differences(&read(&mut session)), None, "{version}");
         for (sql, told) in less {
-            let (before, again) =
-                (Definitions::read(&mut session).unwrap(), Definitions::read(&mut session).unwrap());
-            assert_eq!(before.differences(&again), None, "{version}");
             session.execute(sql).unwrap();
-            let now = Definitions::read(&mut session).unwrap();
+            let now = read(&mut session);
             let differences = before.differences(&now).unwrap_or_default();
             assert!(differences.contains(told), "{version}: {sql}: {differences}");
+            before = now;
         }
+        assert_eq!(before.differences(&read(&mut session)), None, "{version}");
     }
 
     #[test]
     fn what_an_undo_does_not_restore_is_told_on_all_versions() {
-        ["9.6", "13", "18"].into_iter().for_each(|version| check(version, BEFORE, &LESS));
+        Cluster::versions(["9.6", "13", "18"]).into_iter().for_each(|version| check(version, BEFORE, &LESS));
     }
 
     #[test]
@@ -356,7 +358,7 @@ mod tests {
                 "publication p: pubdelete changed from true to false",
             ),
         ];
-        ["13", "18"].into_iter().for_each(|version| check(version, before, &less));
+        Cluster::versions(["13", "18"]).into_iter().for_each(|version| check(version, before, &less));
     }
 
     #[test]
