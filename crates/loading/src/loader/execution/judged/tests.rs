@@ -364,13 +364,13 @@ fn a_table_that_accepts_no_row_is_given_up_early() {
         let mut judge = judge(&[("a", "integer")]);
         judge.conditions.push("(a < 0)".to_owned());
         judge.constraints.push("never".to_owned());
-        table("t", judge, TestRows(30_000, |_, row| row.to_string()))
+        table("t", judge, TestRows(100_000, |_, row| row.to_string()))
     });
     assert_eq!(lines(&mut session, "select count(*) from t"), ["0"]);
     assert_eq!(
         found,
         [
-            "public.t: only 0 of 30,000 rows; the server accepted 0 % of 90,000 generated rows. It checked them because \
+            "public.t: only 0 of 100,000 rows; the server accepted 0 % of 300,000 generated rows. It checked them because \
           pgmeter cannot guarantee never. Directives for the columns of the constraints can raise this share"
         ]
     );
