@@ -9,6 +9,7 @@ use std::sync::Arc;
 use wire::{Decoder, Message, Startup, StartupError};
 
 use super::limits::{StatementLimit, Waiting};
+use super::repeated::RepeatedQueries;
 use super::results::Asides;
 use super::stream::{ReadPatience, Stream};
 use super::{ENCODING, INPUT_LENGTH, Session};
@@ -222,6 +223,7 @@ fn log_in(
                     ended: None,
                     is_pooled: None,
                     state: None,
+                    repeated: RepeatedQueries::default(),
                 });
             }
         }

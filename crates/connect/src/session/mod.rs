@@ -9,6 +9,7 @@ mod limits;
 mod lock_holders;
 mod own;
 mod raw;
+mod repeated;
 mod results;
 mod rows;
 mod state;
@@ -89,6 +90,8 @@ pub struct Session {
     is_pooled: Option<bool>,
     /// The state to restore after the current transaction.
     state: Option<state::SessionState>,
+    /// Queries of catalogs that come again.
+    repeated: repeated::RepeatedQueries,
 }
 
 impl Session {

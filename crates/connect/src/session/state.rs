@@ -9,16 +9,18 @@ use wire::SqlState;
 
 /// SQLSTATE of a statement that must not run in a transaction block.
 const IN_TRANSACTION: &[u8; 5] = b"25001";
-/// Rounds of restoring: a lock that was taken several times is released once in each.
+/// Rounds of restoring: a lock that was taken several times is released once in each. The last one finds nothing to undo, except
+/// channels: a session listens to them until it commits.
 const ROUNDS_MAX: u32 = 100;
 
 /// The state: what there is, and the SQL that removes it. The search path is a setting of its own, because reading changes it.
-/// Placeholders of settings that no extension knows, such as `my.setting`, are in no catalog.
+/// Placeholders of settings that no extension knows, such as `my.setting`, are in no catalog. The settings of a transaction, such
+/// as `transaction_isolation`, end with it, and cannot be reset.
 const STATE: &str = "\
     SELECT concat('session user ', session_user) AS what, 'RESET SESSION AUTHORIZATION' AS undo \
     UNION ALL SELECT concat('role ', current_setting('role')), 'RESET ROLE' \
     UNION ALL SELECT concat('setting ', name, ' ', setting), format('RESET %I', name) FROM pg_settings \
-    WHERE source = 'session' AND name <> 'search_path' \
+    WHERE source = 'session' AND name <> 'search_path' AND name NOT LIKE 'transaction\\_%' \
     UNION ALL SELECT concat('prepared statement ', name, ' ', prepare_time), format('DEALLOCATE %I', name) \
     FROM pg_prepared_statements WHERE from_sql \
     UNION ALL SELECT concat('channel ', channel), format('UNLISTEN %I', channel) \
@@ -56,7 +58,8 @@ impl SessionState {
             "BEGIN; SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('search_path'), \
              pg_catalog.pg_is_in_recovery(); SAVEPOINT pgmeter_state; \
              SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true); \
-             SELECT name, setting FROM pg_settings WHERE source = 'session' AND name <> 'search_path'; {STATE}; \
+             SELECT name, setting FROM pg_settings WHERE source = 'session' AND name <> 'search_path' \
+             AND name NOT LIKE 'transaction\\_%'; {STATE}; \
              SELECT lanname FROM pg_language WHERE lanname = 'plpgsql'; \
              ROLLBACK TO SAVEPOINT pgmeter_state; RELEASE SAVEPOINT pgmeter_state"
         ));
@@ -98,17 +101,18 @@ impl SessionState {
         };
         let path = literal(&self.search_path);
         let body = format!(
-            "DECLARE statement pg_catalog.text; \
+            "DECLARE statement pg_catalog.text; is_restored pg_catalog.bool; \
              is_moved pg_catalog.bool := pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.<>) {path}; BEGIN \
              IF pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.<>) {process} THEN RETURN; END IF; \
              PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true); \
              FOR round IN 1..{ROUNDS_MAX} LOOP \
-             EXIT WHEN NOT EXISTS (SELECT FROM ({STATE}) AS state WHERE what <> ALL ({there})); \
+             is_restored := true; \
              FOR statement IN SELECT state.undo FROM ({STATE}) AS state WHERE what <> ALL ({there}) LOOP \
-             BEGIN EXECUTE statement; EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; \
+             BEGIN EXECUTE statement; is_restored := is_restored AND statement LIKE 'UNLISTEN %'; \
+             EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; \
+             EXIT WHEN is_restored; END LOOP; \
              PERFORM set_config(known.name, known.setting, false) FROM unnest({names}, {values}) AS known (name, setting) \
              JOIN pg_settings AS now ON now.name = known.name WHERE now.setting <> known.setting OR now.source <> 'session'; \
-             END LOOP; \
              IF is_moved THEN RESET search_path; \
              IF pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.<>) {path} THEN \
              PERFORM pg_catalog.set_config('search_path', {path}, false); END IF; END IF; END",

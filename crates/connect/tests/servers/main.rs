@@ -8,6 +8,7 @@ mod forge;
 mod hosts;
 mod lock_waits;
 mod password_files;
+mod repeated_queries;
 mod service_files;
 mod session_state;
 mod support;

@@ -6,7 +6,7 @@ use testkit::cluster::Cluster;
 use testkit::pooler::PgBouncer;
 
 /// Each kind of state that outlives a transaction, some of it set by a function.
-const LEAVES: &str = "SET work_mem = '9MB'; SELECT set_config('search_path', 'pg_catalog', false); SET DateStyle = 'SQL, DMY'; \
+const LEAVES: &str = "SET work_mem = '9MB'; RESET maintenance_work_mem; SELECT set_config('search_path', 'pg_catalog', false); SET DateStyle = 'SQL, DMY'; \
     PREPARE left_behind AS SELECT 1; LISTEN \"A channel\"; SELECT pg_advisory_lock(5), pg_advisory_lock(5), \
     pg_advisory_lock(-6000000000), pg_advisory_lock_shared(-1, 7); CREATE TEMP TABLE left_table (id serial PRIMARY KEY); \
     CREATE TEMP VIEW left_view AS SELECT id FROM left_table; CREATE TYPE pg_temp.\"A mood\" AS ENUM ('x'); \
@@ -77,6 +77,28 @@ fn a_transaction_leaves_nothing_in_the_connection_of_a_pooler() {
             .expect_err("not unique");
         check("a failed COMMIT");
     }
+}
+
+#[test]
+#[allow(clippy::print_stderr)] // that it was skipped
+fn the_state_is_read_as_often_as_something_is_undone() {
+    let libraries = ("shared_preload_libraries", "pg_stat_statements");
+    let cluster = Cluster::start_with("18", &[libraries, ("pg_stat_statements.track", "all")]);
+    let Some(mut pooler) = PgBouncer::start(&cluster) else {
+        eprintln!("SKIPPED: there is no pgbouncer");
+        return;
+    };
+    let mut session = pooler.session();
+    session.begin_own(OwnSettings::Limits).expect("a transaction");
+    session.execute(LEAVES).expect("it is executed");
+    session.commit().expect("a commit");
+    let restores =
+        "SELECT max(calls) FROM pg_stat_statements WHERE query LIKE '%state.undo%' AND NOT toplevel";
+    let calls = Cluster::session(&cluster.conninfo()).query(restores).expect("an answer")[0]
+        .get(0)
+        .map(str::to_owned);
+    // The first lock was taken twice, and the last round finds nothing.
+    assert_eq!(calls.as_deref(), Some("3"));
 }
 
 /// The value of `jit` for a question of pgmeter's own, and for a statement of the user afterwards.

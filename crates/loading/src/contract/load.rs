@@ -341,6 +341,11 @@ pub fn query_catalogs(session: &mut Session, sql: &str) -> Result<Vec<Row>, Work
     session.query_catalogs(sql).map_err(failed(sql))
 }
 
+/// The same for a question that comes again with the same text.
+pub(crate) fn query_catalogs_again(session: &mut Session, sql: &str) -> Result<Vec<Row>, WorkloadError> {
+    session.query_catalogs_again(sql).map_err(failed(sql))
+}
+
 /// The first value of the first row.
 pub(crate) fn first(rows: &[Row]) -> String {
     rows.first().map(|row| text(row, 0)).unwrap_or_default()

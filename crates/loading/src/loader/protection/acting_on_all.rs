@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use connect::Session;
 
 use crate::WorkloadError;
-use crate::contract::load::{InitProgress, Progress, query_catalogs, text};
+use crate::contract::load::{InitProgress, Progress, query_catalogs_again, text};
 
 /// The catalogs of such objects.
 const CATALOGS: [&str; 4] = ["pg_event_trigger", "pg_cast", "pg_default_acl", "pg_publication"];
@@ -34,7 +34,7 @@ pub(crate) fn sentences(session: &mut Session) -> Result<Vec<String>, WorkloadEr
     let is_kept = if session.server_version_num() >= PUBLICATIONS_FROM { "not temporary" } else { "true" };
     let slots = format!("select '{SLOT}', quote_ident(slot_name) from pg_replication_slots where {is_kept}");
     let parts: Vec<String> = parts.chain([slots]).collect();
-    let rows = query_catalogs(session, &parts.join(" union all "))?;
+    let rows = query_catalogs_again(session, &parts.join(" union all "))?;
     Ok(rows.iter().map(|row| sentence(&text(row, 0), &text(row, 1))).collect())
 }
 

@@ -9,7 +9,7 @@ use connect::quote::literal;
 use connect::{Row, Session};
 
 use crate::WorkloadError;
-use crate::contract::load::{query_catalogs, text};
+use crate::contract::load::{query_catalogs, query_catalogs_again, text};
 use crate::contract::marks::MarkedObject;
 use crate::contract::object_kinds::{ObjectKey, has_dependents};
 use crate::contract::sql_names;
@@ -169,7 +169,7 @@ pub(crate) fn made(session: &mut Session) -> Result<Vec<ObjectKey>, WorkloadErro
         let [class, oid] = [0, 1].map(|column| row.get(column).unwrap_or_default().to_owned());
         (class, oid)
     };
-    Ok(query_catalogs(session, &sql)?.iter().map(key).collect())
+    Ok(query_catalogs_again(session, &sql)?.iter().map(key).collect())
 }
 
 /// The dependents of tables whose loading has not ended.

@@ -5,7 +5,7 @@ use connect::quote::literal;
 use connect::{Row, Session};
 
 use crate::WorkloadError;
-use crate::contract::load::{execute, query_catalogs, text};
+use crate::contract::load::{execute, query_catalogs, query_catalogs_again, text};
 use crate::contract::marks::{DatabaseId, Mark};
 use crate::contract::object_kinds::{PLAIN_KINDS, catalog_of};
 
@@ -113,7 +113,10 @@ fn objects(session: &mut Session, of_transaction: Option<&str>) -> Result<Vec<Ob
         made("pg_type"),
         made("pg_proc"),
     );
-    let rows = query_catalogs(session, &sql)?;
+    let rows = match of_transaction {
+        None => query_catalogs(session, &sql)?,
+        Some(_) => query_catalogs_again(session, &sql)?,
+    };
     let object = |row: &Row| Object {
         kind: text(row, 0),
         identity: text(row, 1),

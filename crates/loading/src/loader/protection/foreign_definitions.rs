@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect::Session;
 use connect::quote::literal;
+use connect::{Row, Session};
 
 use crate::WorkloadError;
-use crate::contract::load::{query_catalogs, text};
+use crate::contract::load::{query_catalogs, query_catalogs_again, text};
 use crate::contract::object_kinds::ObjectKey;
 use crate::loader::protection::foreign_parts::Parents;
 
@@ -74,6 +74,14 @@ impl WantedObjects<'_> {
                 format!("relation is null or {condition}")
             }
             WantedObjects::Known { .. } => "true".to_owned(),
+        }
+    }
+
+    /// Runs a query of these objects. Of known ones, it comes again.
+    fn query(self, session: &mut Session, sql: &str) -> Result<Vec<Row>, WorkloadError> {
+        match self {
+            WantedObjects::Except(_) => query_catalogs(session, sql),
+            WantedObjects::Known { .. } => query_catalogs_again(session, sql),
         }
     }
 
@@ -225,7 +233,7 @@ pub(crate) fn definitions(
     if parts.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let rows = query_catalogs(
+    let rows = wanted.query(
         session,
         &format!(
             "select a.catalog, a.oid, a.digest, o.type || ' ' || o.identity from ({}) a \
@@ -234,7 +242,7 @@ pub(crate) fn definitions(
             wanted.relation()
         ),
     )?;
-    let object = |row: &connect::Row| {
+    let object = |row: &Row| {
         let definition =
             ForeignDefinition { digest: text(row, 2), described: format!("the {}", text(row, 3)) };
         ((text(row, 0), text(row, 1)), definition)
@@ -247,7 +255,7 @@ pub(crate) fn tables(
     session: &mut Session,
     wanted: WantedObjects<'_>,
 ) -> Result<BTreeMap<String, ForeignTable>, WorkloadError> {
-    let rows = query_catalogs(
+    let rows = wanted.query(
         session,
         &format!(
             "select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), {DEFINITION}, \
@@ -259,7 +267,7 @@ pub(crate) fn tables(
             wanted.tables()
         ),
     )?;
-    let table = |row: &connect::Row| {
+    let table = |row: &Row| {
         let table = ForeignTable {
             identity: text(row, 1),
             definition: text(row, 2),

@@ -8,7 +8,7 @@ use connect::Session;
 use connect::quote::literal;
 
 use crate::WorkloadError;
-use crate::contract::load::{execute, query, query_catalogs, text};
+use crate::contract::load::{execute, query, query_catalogs, query_catalogs_again, text};
 use crate::contract::marks::{self, MarkedObject};
 use crate::contract::object_kinds::{ObjectKey, catalog_of, has_marks};
 use crate::contract::sql_names;
@@ -458,7 +458,7 @@ fn shared_changes(session: &mut Session) -> Result<BTreeMap<String, u64>, Worklo
          and relation = 'pg_db_role_setting'::regclass and mode = 'RowExclusiveLock'"
             .to_owned(),
     );
-    let rows = query_catalogs(session, &parts.join(" union all "))?;
+    let rows = query_catalogs_again(session, &parts.join(" union all "))?;
     let mut changes = BTreeMap::new();
     for row in &rows {
         let changed: u64 = row.get(1).and_then(|rows| rows.parse().ok()).unwrap_or_default();

@@ -8,7 +8,7 @@ use connect::Session;
 use connect::quote::literal;
 
 use crate::WorkloadError;
-use crate::contract::load::{query_catalogs, text};
+use crate::contract::load::{query_catalogs, query_catalogs_again, text};
 use crate::contract::object_kinds::ObjectKey;
 use crate::loader::protection::existing_objects::of_transaction;
 
@@ -330,7 +330,9 @@ pub(crate) fn read(
          or {not} coalesce(catalog || ' ' || oid in (select unnest(array[{keys}]::text[])), false)",
         parts.collect::<Vec<_>>().join(" union all ")
     );
-    let rows = query_catalogs(session, &sql)?;
+    // Of known objects, it comes again.
+    let rows =
+        if parents.are_read { query_catalogs_again(session, &sql)? } else { query_catalogs(session, &sql)? };
     let part = |row: &connect::Row| {
         let number: usize = text(row, 0).parse().ok()?;
         let Kind { what, is_missed, is_noticed, .. } = *KINDS.get(number)?;
