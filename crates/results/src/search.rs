@@ -234,7 +234,7 @@ pub struct SearchBurst {
 pub enum LoadVerdict {
     /// All shares over a limit are below what the goals allow.
     Kept,
-    /// One is not.
+    /// One is not, or the load had no transaction.
     Broken,
 }
 

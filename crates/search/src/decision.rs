@@ -100,6 +100,8 @@ const TRIAL_S: (f64, f64) = (1.5, 10.0);
 /// often.
 const FIT_TRIAL_S: f64 = 3.0;
 const FLAT_TRIAL_S: f64 = 6.0;
+/// Transactions that a trial should have at least: with fewer, it could have none by chance.
+const TRANSACTIONS_WANTED: f64 = 5.0;
 /// Transactions over the limit that a trial at the answer should have.
 const OVER_WANTED: f64 = 10.0;
 /// Time that is kept for confirmations, in lengths of one. A good load breaks a goal by chance now and then, so there is time
@@ -264,7 +266,8 @@ impl Search {
         let (shortest, longest) =
             (TRIAL_S.0.max(self.fit_trial_s()), TRIAL_S.1.min(self.plan.budget_s / 20.0));
         let least = self.plan.limits.iter().copied().fold(1.0, f64::min);
-        (OVER_WANTED / (least * rate_tps)).max(shortest).min(longest.max(TRIAL_S.0))
+        let longest = longest.max(TRIAL_S.0).max(TRANSACTIONS_WANTED / rate_tps);
+        (OVER_WANTED / (least * rate_tps)).max(shortest).min(longest)
     }
 
     /// The least that a trial of the fit lasts; 0 before the fit.
@@ -509,6 +512,12 @@ mod tests {
         let ([low, high], steep_s) = last_pair(40.0);
         assert!((high / 500.0).ln() > 2.0 * (500.0 / low).ln(), "{low} {high}");
         assert_eq!((flat_s, steep_s), (FLAT_TRIAL_S, FIT_TRIAL_S));
+    }
+
+    #[test]
+    fn a_trial_at_a_low_rate_lasts_until_it_has_some_transactions() {
+        let low = SearchPlan { limits: vec![0.5], max_rate_tps: Some(0.5), confirmation_s: 0.0, ..plan() };
+        assert_eq!(Search::new(low).next(0.0), Step::Trial(0.5, 10.0));
     }
 
     #[test]

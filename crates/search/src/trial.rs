@@ -26,7 +26,7 @@ pub struct Trial {
 pub enum TrialVerdict {
     /// All shares were below their limits.
     Kept,
-    /// A share reached its limit.
+    /// A share reached its limit, or there was no transaction that could have kept it.
     Broken,
 }
 
@@ -52,16 +52,21 @@ impl Trial {
 
     /// Whether the verdict is so clear that no second trial is needed before the next load.
     pub fn is_clear(&self, limits: &[f64]) -> bool {
+        if self.counts.iter().all(|count| count.of <= 0.0) {
+            return false;
+        }
         let worst = self.counts.iter().zip(limits).map(|(count, limit)| count.share() / limit);
         let worst = worst.fold(0.0, f64::max);
         !(1.0 / CLEAR..=CLEAR).contains(&worst)
     }
 }
 
-/// The verdict on counts, of one trial or of several together.
+/// The verdict on counts, of one trial or of several together. Nothing is known of a load without transactions, so it has not
+/// kept the goals.
 pub(crate) fn verdict(counts: &[GoalCount], limits: &[f64]) -> TrialVerdict {
+    let is_empty = counts.iter().all(|count| count.of <= 0.0);
     let is_broken = counts.iter().zip(limits).any(|(count, limit)| count.share() >= *limit);
-    if is_broken { TrialVerdict::Broken } else { TrialVerdict::Kept }
+    if is_empty || is_broken { TrialVerdict::Broken } else { TrialVerdict::Kept }
 }
 
 /// The counts of several trials together.
@@ -89,6 +94,15 @@ mod tests {
         assert_eq!(trial(&[0.009, 0.1]).verdict(&limits), TrialVerdict::Broken);
         assert!(!trial(&[0.009, 0.02]).is_clear(&limits));
         assert!(trial(&[0.05, 0.02]).is_clear(&limits) && trial(&[0.002, 0.02]).is_clear(&limits));
+    }
+
+    #[test]
+    fn a_load_without_transactions_has_not_kept_its_goals_and_another_trial_follows() {
+        let empty = Trial { counts: vec![GoalCount::default(); 2], ..trial(&[]) };
+        assert_eq!(empty.verdict(&[0.01, 0.1]), TrialVerdict::Broken);
+        assert!(!empty.is_clear(&[0.01, 0.1]));
+        let half = Trial { counts: vec![GoalCount::default(), GoalCount { over: 0.0, of: 1.0 }], ..empty };
+        assert_eq!(half.verdict(&[0.01, 0.1]), TrialVerdict::Kept, "a script may not be drawn");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! How much the tests look at: after a change, the cases that tell most; with `cargo xtask ci --all`, all of them.
+//! How much the tests look at: after a change, the cases that differ in kind; with `cargo xtask ci --all`, all of them.
+//! [`Cluster::versions`](crate::cluster::Cluster::versions) uses it for versions, and tests for rows, rounds and cases.
 
 use std::env::var_os;
 

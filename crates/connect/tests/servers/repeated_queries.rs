@@ -1,4 +1,5 @@
-//! Queries of catalogs that a session repeats: planned once, and answered right whatever SQL of users does with them.
+//! Queries of catalogs that a session repeats: planned once, and answered right whatever SQL of users does with the prepared
+//! statements. On a real server, since fake ones plan nothing.
 
 use pgmeter_connect::Session;
 use testkit::cluster::Cluster;

@@ -281,10 +281,12 @@ impl SearchRun {
         match search.fitted() {
             None => {
                 let figures = &last.trial.figures;
-                let over: Vec<_> =
-                    figures.goals.iter().map(|count| format!("{:.2} %", 100.0 * count.share())).collect();
+                let over = figures.goals.iter().map(|count| format!("{:.2} %", 100.0 * count.share()));
+                let over = format!("{} over", over.collect::<Vec<_>>().join(", "));
+                let is_empty = figures.goals.iter().all(|count| count.of <= 0.0);
+                let over = if is_empty { "no transactions".to_owned() } else { over };
                 let (rate_tps, verdict) = (figures.rate_tps, figures.verdict.name());
-                listener.say(format_args!("{side}{rate_tps:.0} tps: {verdict} ({} over)", over.join(", ")));
+                listener.say(format_args!("{side}{rate_tps:.0} tps: {verdict} ({over})"));
             }
             Some(fit) if trials.is_multiple_of(TRIALS_BETWEEN_LINES) => listener.say(format_args!(
                 "{side}{trials} trials: {:.0} tps ({:.0} … {:.0})",

@@ -147,7 +147,8 @@ fn figures_of<T>(record: &SearchRecord, table: &mut TableOf<T>, of: impl Fn(&T) 
     let is_only = record.search.goals.len() == 1;
     for (number, goal) in record.search.goals.iter().enumerate() {
         let title = if is_only { "over".to_owned() } else { format!("over {}", words::goal(goal)) };
-        let share = |it: &T| of(it).goals.get(number).map(|count| count.share());
+        let share =
+            |it: &T| of(it).goals.get(number).filter(|count| count.of > 0.0).map(|count| count.share());
         table.figures(title, |it| Cell::figure_if(Quantity::Share, share(it)));
     }
     table.figures("p50", |it| Cell::figure_if(Quantity::Microseconds, of(it).p50_us));

@@ -69,7 +69,7 @@ fn pipeline(sizes: &[usize]) -> String {
 #[test]
 fn pipelines_of_a_crowd_wait_for_a_server_that_does_not_read_and_no_client_is_lost() {
     raise_descriptor_limit();
-    let stalls = Some(Stalls { every: Duration::from_millis(30), length: Duration::from_millis(60) });
+    let stalls = Some(Stalls { every: Duration::from_millis(30), length: Duration::from_millis(500) });
     let mixed = [4_000, 60_000, 1_000_000, 4_000, 60_000, 1_000_000, 60_000, 4_000];
     for (clients, sizes) in [(70, &[4_000; 60][..]), (70, &[40_000; 8]), (8, &mixed)] {
         for server in servers(&NullOptions { stalls, ..NullOptions::default() }) {
