@@ -516,8 +516,11 @@ mod tests {
 
     #[test]
     fn a_trial_at_a_low_rate_lasts_until_it_has_some_transactions() {
-        let low = SearchPlan { limits: vec![0.5], max_rate_tps: Some(0.5), confirmation_s: 0.0, ..plan() };
-        assert_eq!(Search::new(low).next(0.0), Step::Trial(0.5, 10.0));
+        // Otherwise, it would last a twentieth of the budget.
+        let low = SearchPlan { budget_s: 30.0, confirmation_s: 0.0, ..plan() };
+        let at = |rate_tps| SearchPlan { limits: vec![0.5], max_rate_tps: Some(rate_tps), ..low.clone() };
+        assert_eq!(Search::new(at(1.0)).next(0.0), Step::Trial(1.0, 5.0));
+        assert_eq!(Search::new(at(4.0)).next(0.0), Step::Trial(4.0, 1.5));
     }
 
     #[test]
