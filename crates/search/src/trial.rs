@@ -52,7 +52,7 @@ impl Trial {
 
     /// Whether the verdict is so clear that no second trial is needed before the next load.
     pub fn is_clear(&self, limits: &[f64]) -> bool {
-        if self.counts.iter().all(|count| count.of <= 0.0) {
+        if is_empty(&self.counts) {
             return false;
         }
         let worst = self.counts.iter().zip(limits).map(|(count, limit)| count.share() / limit);
@@ -61,12 +61,15 @@ impl Trial {
     }
 }
 
+fn is_empty(counts: &[GoalCount]) -> bool {
+    counts.iter().all(|count| count.of <= 0.0)
+}
+
 /// The verdict on counts, of one trial or of several together. Nothing is known of a load without transactions, so it has not
 /// kept the goals.
 pub(crate) fn verdict(counts: &[GoalCount], limits: &[f64]) -> TrialVerdict {
-    let is_empty = counts.iter().all(|count| count.of <= 0.0);
     let is_broken = counts.iter().zip(limits).any(|(count, limit)| count.share() >= *limit);
-    if is_empty || is_broken { TrialVerdict::Broken } else { TrialVerdict::Kept }
+    if is_empty(counts) || is_broken { TrialVerdict::Broken } else { TrialVerdict::Kept }
 }
 
 /// The counts of several trials together.

@@ -34,10 +34,12 @@ pub(super) struct RepeatedQueries {
 }
 
 impl Session {
-    /// As [`Session::query_catalogs`], for a query that comes again and again with the same text: the server plans it once.
-    /// Through a pooler, it is planned each time.
+    /// As [`Session::query_catalogs`], for a query that comes again and again with the same text: in transactions, the server
+    /// plans it once. Through a pooler, or outside of a transaction, where an unknown pooler could change the connection, it
+    /// is planned each time.
     pub fn query_catalogs_again(&mut self, sql: &str) -> Result<Vec<Row>, ConnectError> {
-        if !(LENGTH_MIN..LENGTH_MAX).contains(&sql.len()) || self.is_pooled() {
+        let is_worth_it = (LENGTH_MIN..LENGTH_MAX).contains(&sql.len()) && self.is_in_transaction();
+        if !is_worth_it || self.is_pooled() {
             return self.query_catalogs(sql);
         }
         let queries = &mut self.repeated.queries;

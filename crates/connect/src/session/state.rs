@@ -14,13 +14,14 @@ const IN_TRANSACTION: &[u8; 5] = b"25001";
 const ROUNDS_MAX: u32 = 100;
 
 /// The state: what there is, and the SQL that removes it. The search path is a setting of its own, because reading changes it.
-/// Placeholders of settings that no extension knows, such as `my.setting`, are in no catalog. The settings of a transaction, such
-/// as `transaction_isolation`, end with it, and cannot be reset.
+/// Placeholders of settings that no extension knows, such as `my.setting`, are in no catalog. The settings of a transaction end
+/// with it and cannot be reset; `transaction_timeout` is none of them.
 const STATE: &str = "\
     SELECT concat('session user ', session_user) AS what, 'RESET SESSION AUTHORIZATION' AS undo \
     UNION ALL SELECT concat('role ', current_setting('role')), 'RESET ROLE' \
     UNION ALL SELECT concat('setting ', name, ' ', setting), format('RESET %I', name) FROM pg_settings \
-    WHERE source = 'session' AND name <> 'search_path' AND name NOT LIKE 'transaction\\_%' \
+    WHERE source = 'session' AND name NOT IN ('search_path', 'transaction_isolation', 'transaction_read_only', \
+    'transaction_deferrable') \
     UNION ALL SELECT concat('prepared statement ', name, ' ', prepare_time), format('DEALLOCATE %I', name) \
     FROM pg_prepared_statements WHERE from_sql \
     UNION ALL SELECT concat('channel ', channel), format('UNLISTEN %I', channel) \
@@ -58,8 +59,8 @@ impl SessionState {
             "BEGIN; SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('search_path'), \
              pg_catalog.pg_is_in_recovery(); SAVEPOINT pgmeter_state; \
              SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true); \
-             SELECT name, setting FROM pg_settings WHERE source = 'session' AND name <> 'search_path' \
-             AND name NOT LIKE 'transaction\\_%'; {STATE}; \
+             SELECT name, setting FROM pg_settings WHERE source = 'session' AND name NOT IN ('search_path', \
+             'transaction_isolation', 'transaction_read_only', 'transaction_deferrable'); {STATE}; \
              SELECT lanname FROM pg_language WHERE lanname = 'plpgsql'; \
              ROLLBACK TO SAVEPOINT pgmeter_state; RELEASE SAVEPOINT pgmeter_state"
         ));

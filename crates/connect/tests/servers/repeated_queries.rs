@@ -27,6 +27,9 @@ fn prepared(session: &mut Session) -> Vec<(String, u32)> {
 #[test]
 fn the_server_plans_a_query_once_that_comes_again() {
     let mut session = Cluster::session(&Cluster::shared("18").database("repeated"));
+    ask(&mut session, 1);
+    assert!(prepared(&mut session).is_empty(), "the next statement could reach another connection");
+    session.execute("BEGIN").expect("a transaction");
     session.query_catalogs_again("SELECT 2").expect("an answer");
     session.query_catalogs_again("SELECT 2").expect("an answer");
     assert!(prepared(&mut session).is_empty(), "it is planned at once");
@@ -45,10 +48,10 @@ fn the_server_plans_a_query_once_that_comes_again() {
 #[test]
 fn statements_that_users_remove_or_replace_are_prepared_again() {
     let mut session = Cluster::session(&Cluster::shared("18").database("replaced"));
+    session.execute("BEGIN").expect("a transaction");
     ask(&mut session, 1);
     session.execute("DEALLOCATE ALL").expect("it is executed");
     ask(&mut session, 1);
-    session.execute("BEGIN").expect("a transaction");
     session.execute("DO $$BEGIN EXECUTE 'DEALLOCATE ALL'; END$$").expect("it is executed");
     ask(&mut session, 1);
     let name = prepared(&mut session)[0].0.clone();
@@ -56,7 +59,7 @@ fn statements_that_users_remove_or_replace_are_prepared_again() {
         .execute(&format!("DEALLOCATE {name}; PREPARE {name} AS SELECT 'a false answer'"))
         .expect("it is executed");
     ask(&mut session, 1);
-    session.execute("ROLLBACK").expect("nothing has failed");
+    session.execute("ROLLBACK; BEGIN").expect("nothing has failed");
     ask(&mut session, 1);
     session.execute("CREATE SCHEMA s; CREATE FUNCTION s.ne(text, text) RETURNS bool LANGUAGE sql AS 'SELECT false'; \
                      CREATE OPERATOR s.<> (procedure = s.ne, leftarg = text, rightarg = text); SET search_path = s, pg_catalog")
@@ -74,6 +77,7 @@ fn nothing_is_prepared_through_a_pooler() {
         return;
     };
     let mut session = pooler.session();
+    session.execute("BEGIN").expect("a transaction");
     (0..3).for_each(|_| ask(&mut session, 1));
     assert!(prepared(&mut session).is_empty());
 }
