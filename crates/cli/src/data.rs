@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &DataArguments, terminal: &Terminal, signals: &Sign
         None => {
             let generation = generation(arguments, terminal, signals)?;
             // Nothing has to be undone.
-            signals.leave_at_once(|| write(&generation, arguments, terminal))
+            signals.leave_at_once(|| write(&generation, arguments, terminal))?
         }
     }
 }
@@ -140,7 +140,7 @@ fn generation(
         offset: arguments.offset,
         ..workload::DataOptions::default()
     };
-    let schema = signals.leave_at_once(|| SchemaText::open(schema, arguments.allow_files))?;
+    let schema = signals.leave_at_once(|| SchemaText::open(schema, arguments.allow_files))??;
     listening(terminal, places(None, None)?, Output::default(), |listener| {
         Ok(::lab::rows_of_schema(&schema, &options, arguments.on.as_deref(), listener, signals)?)
     })

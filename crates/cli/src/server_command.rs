@@ -64,7 +64,7 @@ pub(crate) fn run(
         // The program removes an incomplete server before it exits.
         ServerAction::Install { .. } => act(action, terminal, signals),
         // The server crate completes or undoes each action, whenever the program exits.
-        _ => signals.leave_at_once(|| act(action, terminal, signals)),
+        _ => signals.leave_at_once(|| act(action, terminal, signals))?,
     }
 }
 
@@ -91,7 +91,7 @@ fn obey(
                 ..arguments.server_options()?
             };
             let obtain = || obtain(arguments.programs(), &locations, listener);
-            let installation = signals.leave_at_once(obtain)?;
+            let installation = signals.leave_at_once(obtain)??;
             let status = named::install(name, &installation, &options, &locations)?;
             terminal.say(format_args!("server {name} created: {}", status.data_dir.display()));
             terminal.say(format_args!("Start it: pgmeter server start {name}"));

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &TlsArguments, terminal: &Terminal, signals: &Signa
     };
     let bar = terminal.waiting(String::new());
     // Nothing has to be undone.
-    let scan = signals.leave_at_once(|| tls_scan::scan(&target, &options, &mut |step| bar.label(step)))?;
+    let scan = signals.leave_at_once(|| tls_scan::scan(&target, &options, &mut |step| bar.label(step)))??;
     drop(bar);
     output.show(Subject::Tls(&scan), terminal)
 }

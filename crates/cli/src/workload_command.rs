@@ -58,7 +58,7 @@ pub(crate) fn run(
         }
         WorkloadCommand::Prepare { workload } => {
             let name = named(Some(workload))?;
-            signals.leave_at_once(|| name.prepare(&mut |line| terminal.say(line)))?;
+            signals.leave_at_once(|| name.prepare(&mut |line| terminal.say(line)))??;
         }
         WorkloadCommand::New { directory } => terminal.say(workload::new_folder(directory, None)?),
         WorkloadCommand::Learn { directory, source } => {

@@ -241,7 +241,7 @@ impl<'a> Provisioner<'a> {
         let obtain = || servers::obtain(programs, &self.locations, self.listener);
         // If servers exist already, they must be stopped before the program exits.
         let installation =
-            if self.servers.is_empty() { self.control.leave_at_once(obtain) } else { obtain() }?;
+            if self.servers.is_empty() { self.control.leave_at_once(obtain)? } else { obtain() }?;
         let options = ServerOptions {
             name: None,
             settings: self.settings(wanted),

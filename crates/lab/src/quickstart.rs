@@ -65,7 +65,7 @@ impl Quickstart<'_> {
         control: &Control,
     ) -> Result<Server, RunError> {
         sweep(locations, listener);
-        let installation = control.leave_at_once(|| obtain(self.programs, locations, listener))?;
+        let installation = control.leave_at_once(|| obtain(self.programs, locations, listener))??;
         control.check()?;
         let busy = listener.busy(format_args!("starting PostgreSQL {} …", installation.version));
         let mut options = ServerOptions { stop: Some(control.shared_stop()), ..self.server.clone() };

@@ -30,7 +30,7 @@ pub fn rows_of_schema(
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     sweep(&locations, listener);
     let programs = Programs { version: VERSION, bin_dir: None, checksum: None };
-    let installation = control.leave_at_once(|| obtain(programs, &locations, listener))?;
+    let installation = control.leave_at_once(|| obtain(programs, &locations, listener))??;
     let server_options = ServerOptions {
         stop: Some(control.shared_stop()),
         instrumentation: Instrumentation::Off,

@@ -221,9 +221,13 @@ impl Control {
     }
 
     /// Runs work that cannot be stopped and leaves nothing behind: a signal exits the program immediately.
-    pub fn leave_at_once<T>(&self, work: impl FnOnce() -> T) -> T {
+    ///
+    /// # Errors
+    /// [`RunError::Interrupted`] if the user had asked to stop before.
+    pub fn leave_at_once<T>(&self, work: impl FnOnce() -> T) -> Result<T, RunError> {
         self.shared.leave_at_once.store(true, Ordering::SeqCst);
-        let result = work();
+        // After the store: a request that came before it did not exit.
+        let result = self.check().map(|()| work());
         self.shared.leave_at_once.store(false, Ordering::SeqCst);
         result
     }
@@ -323,5 +327,20 @@ impl Waiting {
             let _ = done.send(connect::cancel(&address, &transport, &key).is_ok());
         });
         is_done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_leaves_at_once_is_not_begun_after_a_request_to_stop() {
+        let control = Control::default();
+        assert!(matches!(control.leave_at_once(|| control.interrupt()), Ok(true)), "the program should exit");
+        let control = Control::default();
+        assert!(!control.interrupt(), "the current work stops");
+        let refused = control.leave_at_once(|| unreachable!("it cannot be stopped"));
+        assert!(refused.is_err_and(|error: RunError| error.is_interruption()));
     }
 }

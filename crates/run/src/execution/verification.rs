@@ -186,7 +186,7 @@ fn settle(
         let found = connect_to_primary(&target, control);
         match (found, ask.take()) {
             (Err(error), Some(ask)) if error.is_password_needed() => {
-                let Ok(password) = control.leave_at_once(ask) else { return Err(error) };
+                let Ok(Ok(password)) = control.leave_at_once(ask) else { return Err(error) };
                 target = target.clone().with_password(password);
                 connect_to_primary(&target, control)
             }

@@ -53,7 +53,7 @@ pub fn connect(
 ) -> Result<Session, RunError> {
     match (control.connect(target), ask) {
         (Err(RunError::Connect(error)), Some(ask)) if error.is_password_needed() => {
-            let Ok(password) = control.leave_at_once(ask) else { return Err(error.into()) };
+            let Ok(password) = control.leave_at_once(ask)? else { return Err(error.into()) };
             *target = target.clone().with_password(password);
             control.connect(target)
         }

@@ -62,7 +62,9 @@ impl SpaceForecast {
         if !forecast.needs_consent() {
             return Ok(Some(forecast).filter(Self::is_shown));
         }
-        if consent.is_some_and(|consent| consent.ask(&forecast, control)) {
+        if let Some(consent) = consent
+            && consent.ask(&forecast, control)?
+        {
             return Ok(None);
         }
         Err(RunError::Usage(format!(
@@ -109,7 +111,7 @@ impl<'a> Consent<'a> {
         Consent { input: Box::new(input), output: Box::new(output) }
     }
 
-    fn ask(&mut self, forecast: &dyn fmt::Display, control: &Control) -> bool {
+    fn ask(&mut self, forecast: &dyn fmt::Display, control: &Control) -> Result<bool, RunError> {
         let question = format!("{forecast}. Load anyway? [y/N] ");
         control.leave_at_once(|| confirm(&question, &mut self.input, &mut self.output))
     }
@@ -151,14 +153,14 @@ pub fn load_with_consent(
         return load(workload, target, session, options, control, told);
     }
     let limited = InitOptions { limit: Some(limit(workload, session, options, control)), ..options.clone() };
-    match load(workload, target, session, &limited, control, told) {
-        Err(RunError::Workload(WorkloadError::LoadTooLarge { forecast }))
-            if consent.is_some_and(|mut consent| consent.ask(&forecast, control)) =>
-        {
-            load(workload, target, session, options, control, told)
-        }
-        done => done,
+    let loaded = load(workload, target, session, &limited, control, told);
+    if let (Err(RunError::Workload(WorkloadError::LoadTooLarge { forecast })), Some(mut consent)) =
+        (&loaded, consent)
+        && consent.ask(forecast, control)?
+    {
+        return load(workload, target, session, options, control, told);
     }
+    loaded
 }
 
 /// Asks a question; true if the answer is y or yes.
