@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use connect::{Address, Environment, Overrides, Session, Target};
 use pgmeter_workload::{
-    InitOptions, InitProgress, InitReport, Preparation, PreparedRun, Tpcb, Truncation, Workload,
+    InitOptions, InitProgress, InitReport, Preparation, PreparedRun, Step, Tpcb, Truncation, Workload,
     WorkloadError,
 };
 use testkit::cluster::Cluster;
@@ -51,6 +51,12 @@ pub fn init(
 /// Takes all steps in silence.
 pub fn make(session: &mut Session, options: &InitOptions) -> Result<(), WorkloadError> {
     init(session, options, &mut |_| ControlFlow::Continue(())).map(|_| ())
+}
+
+/// The tables with their keys, for tests whose rows do not matter.
+pub fn without_rows() -> InitOptions {
+    let steps = Step::parse_list("dtp").expect("letters of steps");
+    InitOptions { steps, ..InitOptions::default() }
 }
 
 /// Vacuums and truncates before a run.

@@ -8,9 +8,12 @@ use std::sync::OnceLock;
 
 use pgmeter_workload::{InitOptions, InitProgress, Workload, WorkloadError, loaded};
 use testkit::cluster::Cluster;
+use testkit::extent;
 use testkit::small_disk::SmallDisk;
 
-use crate::generated::{folder, keys, load, open, rows, scaled, sorted_schema};
+use crate::generated::{
+    check_two_chunks, folder, keys, load, many_orders, open, rows, scaled, sorted_schema,
+};
 use crate::harness::{LOCKS, NEWEST, OLDEST, lines, session, target};
 
 /// Set where a full disk must be tried.
@@ -19,45 +22,46 @@ const MOUNT_REQUIRED: &str = "PGMETER_TEST_MOUNT";
 const DISK_MIB: u32 = 32;
 
 /// Customers whose orders are loaded in two chunks by several connections.
-pub(crate) const TWO_CHUNKS: f64 = 10_000.0;
+pub(crate) const TWO_CHUNKS: f64 = 1000.0;
 
 /// The rows and keys of so many customers with their orders, after a loading that nothing disturbs.
 pub(crate) fn undisturbed() -> &'static (Vec<String>, Vec<String>) {
     static LOADED: OnceLock<(Vec<String>, Vec<String>)> = OnceLock::new();
     LOADED.get_or_init(|| {
         let mut session = session(NEWEST, "undisturbed");
-        let folder = folder(&sorted_schema(), &[]);
-        let options = InitOptions { jobs: 2, ..scaled(TWO_CHUNKS) };
-        load(&open(&folder), &mut session, &options).expect("it is loaded");
-        (rows(&mut session), keys(&mut session))
+        check_two_chunks(&mut session, 2)
     })
 }
 
 #[test]
 fn an_interrupted_loading_is_continued_where_it_was() {
-    check_interrupted(&["rows"], TWO_CHUNKS, undisturbed());
+    check_interrupted(&many_orders(), TWO_CHUNKS, &["rows"], undisturbed());
     let mut whole = session(NEWEST, "resume_whole");
     load(&open(&folder(&sorted_schema(), &[])), &mut whole, &scaled(500.0)).expect("it is loaded");
     let expected = (rows(&mut whole), keys(&mut whole));
-    check_interrupted(&["keys", "foreign keys", "vacuum"], 500.0, &expected);
+    let stops = ["keys", "foreign keys", "vacuum"];
+    // After a change, one loading is stopped at all of them.
+    for stops in stops.chunks(extent::choose(stops.len(), 1)) {
+        check_interrupted(&sorted_schema(), 500.0, stops, &expected);
+    }
 }
 
-/// Stops loadings of so many customers, and continues each of them.
-fn check_interrupted(stops: &[&str], customers: f64, expected: &(Vec<String>, Vec<String>)) {
-    let folder = folder(&sorted_schema(), &[]);
+/// Stops a loading of so many customers at one place after the other, and continues it.
+fn check_interrupted(schema: &str, customers: f64, stops: &[&str], expected: &(Vec<String>, Vec<String>)) {
+    let folder = folder(schema, &[]);
     let own = open(&folder);
     let options = InitOptions { jobs: 2, ..scaled(customers) };
     let scale = customers / 100.0;
-    for &stop_at in stops {
-        let mut session = session(NEWEST, "resume");
+    let mut session = session(NEWEST, "resume");
+    let target = target(&mut session);
+    for (number, &stop_at) in stops.iter().enumerate() {
         let mut is_reached = false;
-        let mut told = 0;
-        let target = target(&mut session);
+        let options = InitOptions { resumes: number > 0, ..options.clone() };
         let stopped = own.load(&target, &mut session, &options, &mut |progress| {
             match progress {
-                InitProgress::Rows { done, .. } if stop_at == "rows" => is_reached |= done > 40_000,
+                InitProgress::Rows { done, .. } if stop_at == "rows" => is_reached |= done > 20_000,
                 InitProgress::Finished(step) => is_reached |= step.name == stop_at,
-                _ => told += 1,
+                _ => {}
             }
             if is_reached { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -70,22 +74,26 @@ fn check_interrupted(stops: &[&str], customers: f64, expected: &(Vec<String>, Ve
             let told = format!("same options, but --scale was {scale} and is now {}; omit", scale + 1.0);
             assert!(error.contains(&told), "{error}");
         }
-        load(&own, &mut session, &InitOptions { resumes: true, jobs: 1, ..options.clone() })
-            .expect("the rest");
-        assert_eq!(&(rows(&mut session), keys(&mut session)), expected, "{stop_at}");
-        assert!(loaded(&mut session, &own).expect("an answer").expect("tables").complete);
-        let again = load(&own, &mut session, &InitOptions { resumes: true, ..options.clone() });
-        let again = again.expect("nothing to do");
-        let told = format!("nothing was missing: the tables are loaded at scale {scale}");
-        assert_eq!(again.summary(options.scale), told);
     }
+    load(&own, &mut session, &InitOptions { resumes: true, jobs: 1, ..options.clone() }).expect("the rest");
+    assert_eq!(&(rows(&mut session), keys(&mut session)), expected, "{stops:?}");
+    assert!(loaded(&mut session, &own).expect("an answer").expect("tables").complete);
+    let again = load(&own, &mut session, &InitOptions { resumes: true, ..options.clone() });
+    let again = again.expect("nothing to do");
+    let told = format!("nothing was missing: the tables are loaded at scale {scale}");
+    assert_eq!(again.summary(options.scale), told);
+}
+
+/// Versions and numbers of connections. The session of the caller is always one of those that load.
+fn some_jobs() -> &'static [(&'static str, u32)] {
+    extent::choose(&[(NEWEST, 3)], &[(NEWEST, 1), (NEWEST, 3), (OLDEST, 2)])
 }
 
 #[test]
 fn a_connection_that_is_lost_in_a_chunk_repeats_this_chunk() {
-    let folder = folder(&sorted_schema(), &[]);
+    let folder = folder(&many_orders(), &[]);
     let own = open(&folder);
-    for (major, jobs) in Cluster::cases([(NEWEST, 1), (NEWEST, 3), (OLDEST, 2)], |case| case.0) {
+    for &(major, jobs) in some_jobs() {
         let options = InitOptions { jobs, ..scaled(TWO_CHUNKS) };
         let conninfo = Cluster::shared(major).database("lost_chunk");
         let mut session = Cluster::session(&conninfo);
@@ -95,7 +103,7 @@ fn a_connection_that_is_lost_in_a_chunk_repeats_this_chunk() {
         let (mut ended, mut lost) = (0, Vec::new());
         let told = &mut |progress: InitProgress<'_>| {
             match progress {
-                InitProgress::Rows { done, .. } if done > 24_000 && ended == 0 => {
+                InitProgress::Rows { done, .. } if done > 8_000 && ended == 0 => {
                     let count = lines(&mut Cluster::session(&conninfo), end).remove(0);
                     ended = count.parse().expect("a number");
                 }
@@ -114,16 +122,16 @@ fn a_connection_that_is_lost_in_a_chunk_repeats_this_chunk() {
 
 #[test]
 fn a_loading_that_has_lost_its_lock_does_not_write_into_the_tables_of_another_one() {
-    let folder = folder(&sorted_schema(), &[]);
+    let folder = folder(&many_orders(), &[]);
     let own = open(&folder);
-    for (major, jobs) in Cluster::cases([(NEWEST, 1), (NEWEST, 3), (OLDEST, 2)], |case| case.0) {
+    for &(major, jobs) in some_jobs() {
         let options = InitOptions { jobs, ..scaled(TWO_CHUNKS) };
         let conninfo = Cluster::shared(major).database("lost_lock");
         let mut first = Cluster::session(&conninfo);
         let target = target(&mut first);
         let mut second = None;
         let told = &mut |progress: InitProgress<'_>| {
-            if matches!(progress, InitProgress::Rows { done, .. } if done > 24_000) && second.is_none() {
+            if matches!(progress, InitProgress::Rows { done, .. } if done > 8_000) && second.is_none() {
                 let end = "select count(pg_terminate_backend(l.pid)) from pg_locks l join pg_database d \
                            on d.oid = l.database where locktype = 'advisory' and datname = current_database()";
                 let mut session = Cluster::session(&conninfo);
@@ -167,7 +175,7 @@ fn connections_that_are_lost_while_they_are_idle_are_made_again() {
 #[test]
 #[allow(clippy::print_stderr)] // that it was skipped
 fn a_full_disk_is_one_sentence_and_loading_can_be_resumed() {
-    let folder = folder(&sorted_schema(), &[]);
+    let folder = folder(&many_orders(), &[]);
     let own = open(&folder);
     let options = InitOptions { jobs: 2, ..scaled(TWO_CHUNKS) };
     let cluster = Cluster::start(NEWEST);
@@ -187,7 +195,7 @@ fn a_full_disk_is_one_sentence_and_loading_can_be_resumed() {
     let mut session = Cluster::session(&cluster.conninfo().replace("dbname=postgres", "dbname=full_disk"));
     session
         .execute(
-            "create table ballast as select repeat(md5(i::text), 30) from generate_series(1, 19000) as i",
+            "create table ballast as select repeat(md5(i::text), 30) from generate_series(1, 26000) as i",
         )
         .expect("it fits");
     let error = load(&own, &mut session, &options).expect_err("the disk is full");

@@ -13,7 +13,7 @@ use testkit::condition::pause;
 
 use crate::generated::{folder, load, open, scaled};
 use crate::harmless_steps::steps;
-use crate::harness::{NEWEST, OLDEST, conninfo, lines, session, target};
+use crate::harness::{NEWEST, OLDEST, conninfo, lines, session, target, without_rows};
 
 /// Waits of the loading that must be seen: more than one, so that a statement that waits without a limit is noticed.
 const WAITS: u32 = 3;
@@ -83,17 +83,17 @@ fn others_read_new_tables_while_keys_indexes_and_frozen_rows_wait_for_a_reader()
 
 #[test]
 fn others_read_the_tables_of_pgbench_while_their_rows_and_keys_wait_for_a_reader() {
-    for (major, moment) in [
-        (NEWEST, "generating data (client-side)"),
-        (NEWEST, "creating primary keys"),
-        (OLDEST, "creating primary keys"),
-    ] {
+    let cases = [
+        (NEWEST, "generating data (client-side)", InitOptions::default(), "100000"),
+        (NEWEST, "creating primary keys", without_rows(), "0"),
+        (OLDEST, "creating primary keys", without_rows(), "0"),
+    ];
+    for (major, moment, options, rows) in Cluster::cases(cases, |case| case.0) {
         let mut session = session(major, "beside_reader");
         let is_here = |progress: &InitProgress<'_>| matches!(progress, InitProgress::Started { doing } if *doing == moment);
-        let options = InitOptions::default();
         load_beside_a_reader(&Tpcb, &mut session, &options, "pgbench_accounts", is_here)
             .unwrap_or_else(|error| panic!("{major}, {moment}: {error}"));
-        assert_eq!(lines(&mut session, "select count(*) from pgbench_accounts"), ["100000"]);
+        assert_eq!(lines(&mut session, "select count(*) from pgbench_accounts"), [rows]);
         let keys = "select count(*) from pg_constraint where conname = 'pgbench_accounts_pkey'";
         assert_eq!(lines(&mut session, keys), ["1"]);
     }

@@ -8,8 +8,9 @@ use std::thread;
 use connect::Session;
 use pgmeter_workload::{InitOptions, InitProgress, PartitionMethod, Partitioning, Step};
 use testkit::cluster::Cluster;
+use testkit::condition::pause;
 
-use crate::harness::{NEWEST, OLDEST, init, lines, make, session, target};
+use crate::harness::{NEWEST, OLDEST, init, lines, make, session, target, without_rows};
 
 /// The sentences about drops of a loading.
 fn told(session: &mut Session, options: &InitOptions) -> Vec<String> {
@@ -32,7 +33,7 @@ const HISTORY: &str = "(tid int, bid int, aid int, delta int, mtime timestamp, f
 
 #[test]
 fn a_part_of_pgbenchs_tables_is_not_replaced() {
-    let drops = InitOptions { drops: true, ..InitOptions::default() };
+    let drops = InitOptions { drops: true, ..without_rows() };
     for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "part_of_four");
         let history = format!(
@@ -69,7 +70,7 @@ fn all_four_tables_are_replaced_and_named_before() {
         let mut session = session(major, "all_four");
         assert_eq!(told(&mut session, &InitOptions::default()), [""; 0]);
         assert_eq!(
-            told(&mut session, &InitOptions::default()),
+            told(&mut session, &without_rows()),
             [
                 "before loading: drop table public.pgbench_accounts (about 100000 rows), public.pgbench_branches (about 1 \
                  row), public.pgbench_history, public.pgbench_tellers (about 10 rows)"
@@ -77,10 +78,7 @@ fn all_four_tables_are_replaced_and_named_before() {
         );
         // An account's number has another type from scale 20,000 on.
         session.execute("alter table pgbench_accounts alter aid type bigint").expect("a type");
-        let empty = InitOptions {
-            steps: Step::parse_list("dtp").expect("letters of steps"),
-            ..InitOptions::default()
-        };
+        let empty = without_rows();
         make(&mut session, &empty).expect("these are pgbench's");
         let steps = Step::parse_list("gvp").expect("letters of steps");
         session.execute("drop table pgbench_history").expect("it is not needed");
@@ -107,8 +105,7 @@ fn additions_to_pgbenchs_tables_are_named_before_they_are_dropped_with_them() {
         let method = PartitionMethod::Range;
         let partitioning = (partitions > 0).then_some(Partitioning { method, partitions });
         // What is dropped does not depend on rows.
-        let steps = Step::parse_list("dtp").expect("letters of steps");
-        let mut options = InitOptions { partitioning, steps, ..InitOptions::default() };
+        let mut options = InitOptions { partitioning, ..without_rows() };
         options.add_foreign_keys();
         make(&mut session, &options).expect("tables");
         assert!(!told(&mut session, &options).join("").contains("with them"), "{major}: these are pgbench's");
@@ -147,12 +144,12 @@ fn partitions_at_any_level_that_pgbench_did_not_make_are_not_dropped() {
         let mut session = session(major, "deep_partitions");
         let tables = if major == NEWEST {
             let partitioning = Some(Partitioning { method: PartitionMethod::Range, partitions: 2 });
-            make(&mut session, &InitOptions { partitioning, ..InitOptions::default() }).expect("tables");
+            make(&mut session, &InitOptions { partitioning, ..without_rows() }).expect("tables");
             "drop table pgbench_accounts_1; create table pgbench_accounts_1 partition of pgbench_accounts \
              for values from (minvalue) to (50001) partition by range (aid); \
              create table pgbench_accounts_9 partition of pgbench_accounts_1 for values from (0) to (10)"
         } else {
-            make(&mut session, &InitOptions::default()).expect("tables");
+            make(&mut session, &without_rows()).expect("tables");
             "create table pgbench_accounts_1 () inherits (pgbench_accounts); \
              create table pgbench_accounts_9 () inherits (pgbench_accounts_1)"
         };
@@ -162,7 +159,7 @@ fn partitions_at_any_level_that_pgbench_did_not_make_are_not_dropped() {
         assert!(error.starts_with(expected), "{major}: {error}");
         session.execute("drop table pgbench_accounts_9").expect("a table");
         if major == NEWEST {
-            make(&mut session, &InitOptions::default()).expect("the partitions have pgbench's names");
+            make(&mut session, &without_rows()).expect("the partitions have pgbench's names");
         }
     }
 }
@@ -178,9 +175,10 @@ fn a_view_with_the_name_of_a_table_is_refused_and_dropped_only_with_permission()
             "public.pgbench_branches exists already and is not a table (view); nothing was changed. Rename it, use another \
              database, or let `pgmeter init --drop` drop it"
         );
-        let drops = InitOptions { drops: true, ..InitOptions::default() };
+        let drops = InitOptions { drops: true, ..without_rows() };
         assert_eq!(told(&mut session, &drops), ["before loading: drop view public.pgbench_branches"]);
-        assert_eq!(lines(&mut session, "select count(*) from pgbench_branches"), ["1"]);
+        let kind = "select relkind from pg_class where oid = 'pgbench_branches'::regclass";
+        assert_eq!(lines(&mut session, kind), ["r"]);
     }
 }
 
@@ -188,19 +186,21 @@ fn a_view_with_the_name_of_a_table_is_refused_and_dropped_only_with_permission()
 fn a_table_is_there_at_any_time_while_it_is_replaced() {
     for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "at_any_time");
-        make(&mut session, &InitOptions::default()).expect("tables");
+        make(&mut session, &without_rows()).expect("tables");
         let mut reader = Session::connect(&target(&mut session)).expect("a session");
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             let read = scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
                     reader.query("select abalance from pgbench_accounts where aid = 1")?;
+                    pause();
                 }
                 Ok::<_, connect::ConnectError>(())
             });
             let mut looked = Cluster::session(&crate::harness::conninfo(&mut session, "postgres"));
-            for _ in 0..3 {
-                init(&mut session, &InitOptions::default(), &mut |progress| {
+            // Once with rows, and twice without.
+            for options in [InitOptions::default(), without_rows(), without_rows()] {
+                init(&mut session, &options, &mut |progress| {
                     // Between the steps.
                     if matches!(progress, InitProgress::Started { .. } | InitProgress::Finished(_)) {
                         let count = "select count(to_regclass('pgbench_accounts'))";
@@ -220,10 +220,11 @@ fn a_table_is_there_at_any_time_while_it_is_replaced() {
 fn tables_that_cannot_be_created_again_are_not_dropped() {
     for major in Cluster::versions([NEWEST, OLDEST]) {
         let mut session = session(major, "kept");
-        make(&mut session, &InitOptions::default()).expect("tables");
+        make(&mut session, &without_rows()).expect("tables");
+        session.execute("insert into pgbench_accounts (aid) values (1)").expect("a row");
         let options = InitOptions { tablespace: Some("nowhere".to_owned()), ..InitOptions::default() };
         let error = refused(&mut session, &options);
         assert!(error.contains("tablespace \"nowhere\" does not exist"), "{error}");
-        assert_eq!(lines(&mut session, "select count(*) from pgbench_accounts"), ["100000"]);
+        assert_eq!(lines(&mut session, "select count(*) from pgbench_accounts"), ["1"]);
     }
 }

@@ -22,7 +22,7 @@ const COUNT: &str = "PGMETER_RANDOM_SCHEMAS";
 /// Schemas that one file has.
 const AT_ONCE: u64 = 5;
 /// Schemas of a usual test: after a change, or if the tests look at everything.
-const FEW: [u64; 2] = [15, 40];
+const FEW: [u64; 2] = [AT_ONCE, 40];
 
 /// What an attempt has shown.
 #[derive(Debug, Default)]
