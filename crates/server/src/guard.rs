@@ -46,7 +46,8 @@ done
 "#;
 
 /// Arguments: the directories of home, socket and tablespaces. initdb is allowed to finish, because killing it leaves
-/// shared memory.
+/// shared memory. A pooler has nothing to finish, and older ones ignore SIGQUIT if a shell started pgmeter in the
+/// background.
 const SCRIPT: &str = r#"
 read -r word && [ "$word" = done ] && exit 0
 home=$1 data=$1/data
@@ -61,7 +62,10 @@ initializing() {
 }
 tell() {
   for process in /proc/[0-9]*; do
-    if ours "$process"; then kill "-$1" "${process#/proc/}"; kill -CONT "${process#/proc/}"; any=yes; fi
+    if ours "$process"; then
+      case $name in pgbouncer*) signal=KILL ;; *) signal=$1 ;; esac
+      kill "-$signal" "${process#/proc/}"; kill -CONT "${process#/proc/}"; any=yes
+    fi
   done
 }
 round=0
