@@ -33,7 +33,7 @@ fn sql_runs_at_its_time_and_the_record_has_what_it_changed() {
         let script = bench.file("read.sql", READ);
         let update = "1s:sql=UPDATE t SET a = a + 1 WHERE id <= 500";
         let refresh = "1.5:sql=REFRESH MATERIALIZED VIEW CONCURRENTLY public.\"My View\"";
-        let words = ["bench", "-n", "-c", "2", "-R", "200", "-T", "4", "--warmup", "500ms", "-f", script];
+        let words = ["bench", "-n", "-c", "2", "-R", "100", "-T", "4", "--warmup", "500ms", "-f", script];
         let out = bench.run(words.into_iter().chain(["--action", update, "--action", refresh, &conninfo]));
         let out = out.exits(0);
         assert!(
@@ -83,7 +83,7 @@ fn actions_that_fail_or_do_not_end_are_recorded_and_end_with_the_run() {
     let conninfo = Cluster::shared("18").database("ended_actions");
     let script = bench.file("sleep.sql", "\\sleep 10 ms\n");
     let page = bench.path().join("run.html").display().to_string();
-    let words = ["bench", "-n", "-c", "1", "-R", "200", "-T", "3", "-f", script, "--html", &page];
+    let words = ["bench", "-n", "-c", "1", "-R", "50", "-T", "3", "-f", script, "--html", &page];
     let actions = [
         "--action",
         "0:sql=ALTER ROLE nobody PASSWORD 'hunter2'",
@@ -164,7 +164,7 @@ fn an_experiment_varies_actions_and_reports_them() {
         "name = \"e\"\n\
          [server]\nversion = \"18\"\nsettings = { shared_buffers = \"64MB\" }\n\
          [data]\nworkload = \"none\"\ndata_setup = \"tables.sql\"\n\
-         [load]\nscript = \"read.sql\"\nrate = 100\nduration = \"2s\"\n\
+         [load]\nscript = \"read.sql\"\nrate = 50\nduration = \"2s\"\nwarmup = \"0s\"\n\
          [factors]\nrefresh = [\"none\", \"plain\", \"concurrently\"]\n\
          [levels.refresh.plain]\n\
          action = { at = \"1s\", sql = \"REFRESH MATERIALIZED VIEW v\" }\n\

@@ -126,7 +126,7 @@ fn a_record_that_cannot_be_written_is_an_error_after_the_report() {
 fn a_loading_that_was_interrupted_is_gone_on_with_and_loads_only_what_is_missing() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("resumed");
-    let layout = ["init", "--scale", "2", "--partitions", "4", "--jobs", "2", &conninfo];
+    let layout = ["init", "--scale", "1", "--partitions", "4", "--jobs", "2", &conninfo];
     bench.run(layout).exits(0);
     Cluster::session(&conninfo)
         .execute("truncate pgbench_accounts_3, pgbench_accounts_4")
@@ -151,11 +151,11 @@ fn a_loading_that_was_interrupted_is_gone_on_with_and_loads_only_what_is_missing
         .run(["init", "--scale", "3", "--partitions", "4", "--resume", &conninfo])
         .exits(1)
         .says(&["another scale"]);
-    bench.run(layout.iter().chain(&["--resume"])).exits(0).says(&["loaded scale 2"]);
+    bench.run(layout.iter().chain(&["--resume"])).exits(0).says(&["loaded scale 1"]);
     assert_eq!(ask(files), before);
     assert_eq!(
         ask("select count(*) || ' ' || sum(aid) from pgbench_accounts").as_deref(),
-        Some("200000 20000100000")
+        Some("100000 5000050000")
     );
     let keys = "select count(*)::text from pg_constraint where contype = 'p' and conname like 'pgbench%'";
     assert_eq!(ask(keys).as_deref(), Some("7"));
@@ -192,7 +192,7 @@ fn a_run_that_was_stopped_and_continued_says_so_in_its_record() {
     let bench = Bench::new();
     let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
     let (script, conninfo) = (bench.file("one.sql", "SELECT 1;"), server.conninfo());
-    let flags = ["bench", "-n", "-T", "600", "-P", "1", "-f", script];
+    let flags = ["bench", "-n", "-R", "100", "-T", "600", "-P", "1", "-f", script];
     let mut run = Running::start(&mut bench.command(flags.iter().chain(&[conninfo.as_str()])));
     run.hear("tps");
     run.signal(Signal::STOP);

@@ -5,7 +5,7 @@ use connect::Session;
 use results::Status;
 use testkit::cluster::Cluster;
 
-use crate::harness::Bench;
+use crate::harness::{Bench, tables_of_pgbench};
 
 const VERSIONS: [&str; 2] = ["18", "9.6"];
 const PROTOCOLS: [&str; 3] = ["simple", "extended", "prepared"];
@@ -16,19 +16,18 @@ fn ask(session: &mut Session, sql: &str) -> i64 {
 }
 
 /// A fresh database with the tables of the built-in scripts.
-fn loaded(bench: &Bench, version: &str, name: &str) -> String {
-    let conninfo = Cluster::shared(version).database(name);
-    bench.run(["init", "--scale", "2", &conninfo]).exits(0).says(&["loaded scale 2"]);
-    conninfo
+fn with_tables(name: &str) -> String {
+    tables_of_pgbench(Cluster::shared("18"), name, 2)
 }
 
 #[test]
 fn what_the_record_counts_is_what_the_server_did() {
     for version in Cluster::versions(VERSIONS) {
         let bench = Bench::new();
-        let conninfo = loaded(&bench, version, "counts");
+        let conninfo = Cluster::shared(version).database("counts");
+        bench.run(["init", "--scale", "1", &conninfo]).exits(0).says(&["loaded scale 1"]);
         let mut session = Cluster::session(&conninfo);
-        assert_eq!(ask(&mut session, "select count(*) from pgbench_accounts"), 200_000);
+        assert_eq!(ask(&mut session, "select count(*) from pgbench_accounts"), 100_000);
         for (run, protocol) in PROTOCOLS.into_iter().enumerate() {
             let out =
                 bench.run(["bench", "-c", "4", "-j", "2", "-t", "25", "-M", protocol, &conninfo]).exits(0);
@@ -49,9 +48,9 @@ fn what_the_record_counts_is_what_the_server_did() {
 #[test]
 fn a_report_has_the_format_and_the_place_that_were_asked_for() {
     let bench = Bench::new();
-    let conninfo = loaded(&bench, "18", "formats");
+    let conninfo = with_tables("formats");
     let run = |options: &[&str]| {
-        let load = ["bench", "-S", "-c", "2", "-t", "20"];
+        let load = ["bench", "-S", "-c", "2", "-t", "20", "--observe", "off"];
         bench.run(load.iter().chain(options).copied().chain([conninfo.as_str()])).exits(0).stdout
     };
     let json = run(&["--format", "json"]);
@@ -83,11 +82,13 @@ fn a_report_has_the_format_and_the_place_that_were_asked_for() {
 #[test]
 fn the_same_seed_draws_the_same_accounts() {
     let bench = Bench::new();
-    let conninfo = loaded(&bench, "18", "seed");
+    let conninfo = with_tables("seed");
     let mut session = Cluster::session(&conninfo);
     let digest = "select coalesce(sum(aid::bigint * delta), 0) from pgbench_history";
     let mut run = |seed: &str| {
-        bench.run(["bench", "-c", "2", "-t", "20", "--random-seed", seed, &conninfo]).exits(0);
+        bench
+            .run(["bench", "-c", "2", "-t", "20", "--observe", "off", "--random-seed", seed, &conninfo])
+            .exits(0);
         ask(&mut session, digest)
     };
     let (first, second, other) = (run("42"), run("42"), run("43"));
@@ -125,7 +126,7 @@ INSERT INTO seen /* where? */
 #[test]
 fn a_mix_of_scripts_is_counted_script_by_script() {
     let bench = Bench::new();
-    let conninfo = loaded(&bench, "18", "mix");
+    let conninfo = with_tables("mix");
     let never = bench.file("never.sql", "SELECT 1/0;");
     let never = format!("{never}@0");
     let out = bench
@@ -160,7 +161,7 @@ fn a_warm_up_is_run_and_not_measured() {
     let mut session = Cluster::session(&conninfo);
     session.execute("create table seen (client int)").expect("the table is new");
     let script = bench.file("see.sql", "INSERT INTO seen VALUES (:client_id);");
-    let flags = ["bench", "-n", "-c", "2", "-R", "500", "-T", "1", "--warmup", "1", "-P", "1", "-f", script];
+    let flags = ["bench", "-n", "-c", "2", "-R", "100", "-T", "1", "--warmup", "1", "-P", "1", "-f", script];
     let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(0);
     assert!(out.stderr.contains("warm-up"), "{}", out.stderr);
     let record = bench.record();
@@ -209,7 +210,8 @@ fn times_and_clients_of_the_command_line_may_have_units() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("units");
     let script = bench.file("one.sql", "SELECT 1;");
-    let options = ["-T", "500ms", "-L", "1.5s", "-c", "2/core", "--warmup", "100ms", "-P", "1min"];
+    let options =
+        ["-T", "500ms", "-R", "50", "-L", "1.5s", "-c", "2/core", "--warmup", "100ms", "-P", "1min"];
     let arguments = ["bench", "-n", "-f", script].into_iter().chain(options).chain([conninfo.as_str()]);
     let out = bench.run(arguments).exits(0);
     let record = bench.record();
@@ -219,7 +221,7 @@ fn times_and_clients_of_the_command_line_may_have_units() {
     assert_eq!(record.plan.latency_limit_us, Some(1_500_000.0));
     assert_eq!(record.plan.relative["clients"], "2/core");
     assert!(out.stderr.contains(&format!("clients: 2/core = {clients} (")), "{}", out.stderr);
-    let bare = ["-T", "1", "-L", "20", "-c", "1"];
+    let bare = ["-T", "1", "-R", "50", "-L", "20", "-c", "1"];
     let arguments = ["bench", "-n", "-f", script].into_iter().chain(bare).chain([conninfo.as_str()]);
     bench.run(arguments).exits(0);
     assert_eq!(bench.records()[1].plan.latency_limit_us, Some(20_000.0));
@@ -238,7 +240,7 @@ fn the_exchange_with_the_server_is_counted_to_the_byte() {
     let conninfo = Cluster::shared("18").database("exchange");
     let script = bench.file("one.sql", "SELECT 1;\n\\set x 1\nSELECT 1;\n");
     for options in [&[][..], &["--parse-results"], &["-C"]] {
-        let load = ["bench", "-n", "-t", "5", "-f", script];
+        let load = ["bench", "-n", "-t", "5", "--observe", "off", "-f", script];
         let words = load.iter().chain(options).copied().chain([conninfo.as_str()]);
         let out = bench.run(words).exits(0);
         let says = "2 round trips, 30 bytes sent and 132 bytes received per transaction";

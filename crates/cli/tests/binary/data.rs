@@ -76,10 +76,10 @@ fn a_server_reads_the_schema() {
 fn one_table_goes_to_a_file_as_csv_and_threads_do_not_change_it() {
     let bench = Bench::new();
     let schema = bench.file("schema.sql", SCHEMA).to_owned();
-    let one = ["data", "--schema", &schema, "--size", "20000", "--table", "customer", "--format", "csv"];
+    let one = ["data", "--schema", &schema, "--size", "5000", "--table", "customer", "--format", "csv"];
     let printed = bench.run(one).exits(0);
     assert!(printed.stdout.starts_with("id,language\n1,"), "{}", &printed.stdout[..40]);
-    assert_eq!(printed.stdout.lines().count(), 40_001);
+    assert_eq!(printed.stdout.lines().count(), 10_001);
     bench.run(one.iter().chain(&["--jobs", "3", "-o", "rows.csv"])).exits(0);
     let file = std::fs::read_to_string(bench.path().join("rows.csv")).expect("the file is there");
     assert!(file == printed.stdout, "threads change the rows");
@@ -202,7 +202,7 @@ fn a_learnt_schema_makes_rows_again() {
         .says(&["visits has no statistics; run ANALYZE visits first"]);
     session.execute("ANALYZE visits").expect("statistics");
     let printed = bench.run(["data", "learn", "visits", "-d", &target]).exits(0);
-    bench.run(["data", "learn", "visits", "-d", &target, "-o", "learnt.sql"]).exits(0);
+    bench.run(["data", "learn", "--all", "-d", &target, "-o", "learnt.sql"]).exits(0);
     let file = std::fs::read_to_string(bench.path().join("learnt.sql")).expect("the file is there");
     assert_eq!(file, printed.stdout);
     let rows = bench.run(["data", "--schema", "learnt.sql", "--table", "visits"]).exits(0).stdout;
@@ -213,8 +213,6 @@ fn a_learnt_schema_makes_rows_again() {
     assert_eq!(pages.len(), 7, "{pages:?}");
     bench.run(["data", "learn", "vists", "-d", &target]).exits(1).says(&["did you mean visits?"]);
     bench.run(["data", "learn", "-d", &target]).exits(1).says(&["--all"]);
-    bench.run(["data", "learn", "--all", "-d", &target, "-o", "all.sql"]).exits(0);
-    assert_eq!(std::fs::read_to_string(bench.path().join("all.sql")).expect("the file is there"), file);
     let said = bench.run(["workload", "learn", "copy", "-d", &target]).exits(0).stderr;
     assert!(said.contains("wrote schema.sql to copy"), "{said}");
     let other = cluster.database("data_learn_copy");

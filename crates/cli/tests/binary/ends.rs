@@ -9,14 +9,14 @@ use results::{Record, Status, Store, TrialStatus};
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
 
-use crate::harness::{Bench, Finished, Running};
+use crate::harness::{Bench, Finished, Running, tables_of_pgbench};
 use crate::processes::{descendants, ends, processes_of, signal_server};
 
 /// Far beyond any limit of these tests, so that only what would never end exceeds it.
 const DEADLINE: Duration = Duration::from_secs(120);
 const LOOPS: [&str; 2] = ["io_uring", "epoll"];
 /// A script that says when the load is on.
-const TELLING: &str = "\\shell touch loaded\nSELECT 1;\n";
+const TELLING: &str = "\\shell touch loaded\nSELECT 1;\n\\sleep 20 ms\n";
 
 /// Stops the server that a running program has started.
 fn stop_server_of(run: &Running) {
@@ -116,9 +116,8 @@ fn a_run_that_waits_for_a_lock_ends_and_leaves_no_statement_waiting() {
 /// The request cancels the statement that waits; its error is a consequence of the request and not the reason of the end.
 #[test]
 fn a_request_to_terminate_is_obeyed_while_the_preparation_of_a_run_waits_for_a_lock() {
-    let conninfo = Cluster::shared("18").database("lock_before");
+    let conninfo = tables_of_pgbench(Cluster::shared("18"), "lock_before", 1);
     let bench = Bench::new();
-    bench.run(["init", conninfo.as_str()]).exits(0);
     let mut holder = Cluster::session(&conninfo);
     holder.execute("begin; lock table pgbench_branches in access exclusive mode").expect("a lock");
     // A transaction sees one state of pg_stat_activity, so another session looks.
@@ -175,8 +174,7 @@ fn a_shell_command_that_never_ends_is_killed_after_the_grace_period_or_by_an_int
 #[test]
 fn statements_before_a_run_do_not_wait_for_ever() {
     let bench = Bench::new();
-    let conninfo = Cluster::shared("18").database("prepare");
-    bench.run(["init", "-q", conninfo.as_str()]).exits(0);
+    let conninfo = tables_of_pgbench(Cluster::shared("18"), "prepare", 1);
     let mut holder = Cluster::session(&conninfo);
     holder.execute("begin; lock table pgbench_branches").expect("a lock");
     let mut command = bench.command(["bench", "-T", "1", conninfo.as_str()]);
@@ -201,12 +199,11 @@ fn statements_before_a_run_do_not_wait_for_ever() {
 #[test]
 fn a_run_waits_for_locks_before_it_no_longer_than_for_itself_and_says_for_whom() {
     let bench = Bench::new();
-    let conninfo = Cluster::shared("18").database("prepare_beside");
-    bench.run(["init", "-q", conninfo.as_str()]).exits(0);
+    let conninfo = tables_of_pgbench(Cluster::shared("18"), "prepare_beside", 1);
     let mut holder = Cluster::session(&conninfo);
     let lock = |mode: &str| format!("begin; lock table pgbench_branches in {mode} mode");
     holder.execute(&lock("access exclusive")).expect("a lock");
-    let words = ["bench", "-T", "1", "--grace", "2", conninfo.as_str()];
+    let words = ["bench", "-T", "1", "-R", "50", "--grace", "2", conninfo.as_str()];
     let out = ends(Running::start(&mut bench.command(words))).exits(1).says(&[
         "did not get a lock that is held by process ",
         "within 3 s (statement: select count(*) from …); to change the limit, set a longer -T or --grace",
@@ -230,8 +227,7 @@ fn a_run_waits_for_locks_before_it_no_longer_than_for_itself_and_says_for_whom()
 fn commands_whose_server_is_stopped_from_the_start_say_so() {
     let mut cluster = Stoppable::start();
     let bench = Bench::new();
-    let conninfo = cluster.0.conninfo();
-    bench.run(["init", "-q", conninfo.as_str()]).exits(0);
+    let conninfo = tables_of_pgbench(&cluster.0, "stopped", 1);
     cluster.signal(Signal::STOP);
     let experiment = format!("name = \"x\"\n[server]\ndsn = \"{conninfo}\"\n[load]\nduration = \"1s\"\n");
     let file = bench.file("x.toml", &experiment);
@@ -308,7 +304,9 @@ fn an_experiment_whose_server_is_stopped_keeps_to_its_time_budget() {
 
 #[test]
 fn steps_and_loading_that_do_not_end_keep_to_the_time_budget() {
-    let conninfo = Cluster::shared("18").conninfo();
+    // Other tests make databases of labs on the shared server.
+    let cluster = Cluster::start("18");
+    let conninfo = cluster.conninfo();
     let load =
         "[load]\nduration = \"1s\"\nwarmup = \"0s\"\nsetup = \"nap.sql\"\n[data]\nworkload = \"none\"\n";
     let steps = "[data]\nworkload = \"none\"\n[[step]]\nname = \"one\"\nbefore = \"SELECT pg_sleep(1000)\"\n\
@@ -362,6 +360,7 @@ fn a_quickstart_whose_server_is_stopped_ends_and_leaves_nothing() {
     let since = Instant::now();
     while !descendants(run.pid()).iter().any(|(pid, _)| is_backend(*pid)) {
         assert!(since.elapsed() < DEADLINE, "the load never began");
+        testkit::condition::pause();
     }
     stop_server_of(&run);
     let out = ends(run);
@@ -400,8 +399,12 @@ fn a_second_signal_ends_a_program_that_is_still_cancelling() {
 #[test]
 fn a_request_to_terminate_is_obeyed_after_the_clean_up_also_while_a_server_is_being_made() {
     let bench = Bench::new();
-    for moment in ["PostgreSQL 18", "PostgreSQL is running", "running tpcb-like"] {
-        let mut run = Running::start(&mut bench.command(["quickstart", "--scale", "5", "--duration", "600"]));
+    // The load of the last one is so large that the signal comes while it is on.
+    for (moment, scale) in
+        [("PostgreSQL 18", "1"), ("running tpcb-like", "1"), ("PostgreSQL is running", "5")]
+    {
+        let mut run =
+            Running::start(&mut bench.command(["quickstart", "--scale", scale, "--duration", "600"]));
         run.hear(moment);
         let pid = run.pid();
         run.signal(Signal::TERM);

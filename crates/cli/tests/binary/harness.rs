@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use results::{ComparisonRecord, Entry, EntryKind, ListFilter, Record, Store};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use testkit::cluster::Cluster;
 
 /// A directory to run in; everything is gone when it is dropped.
 pub(crate) struct Bench {
@@ -147,6 +148,23 @@ impl Bench {
             .filter(|name| !name.starts_with('.'))
             .collect()
     }
+}
+
+/// A database with the tables of pgbench at this scale. They have few accounts, since all of them cost a second of CPU
+/// time: a transaction of another account finds and changes none.
+pub(crate) fn tables_of_pgbench(cluster: &Cluster, name: &str, scale: u32) -> String {
+    let conninfo = cluster.database(name);
+    let sql = format!(
+        "create table pgbench_branches (bid int primary key, bbalance int, filler char(88));
+         create table pgbench_tellers (tid int primary key, bid int, tbalance int, filler char(84));
+         create table pgbench_accounts (aid int primary key, bid int, abalance int, filler char(84));
+         create table pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22));
+         insert into pgbench_branches select n, 0 from generate_series(1, {scale}) n;
+         insert into pgbench_tellers select n, (n - 1) / 10 + 1, 0 from generate_series(1, 10 * {scale}) n;
+         insert into pgbench_accounts select n, 1, 0 from generate_series(1, 1000) n"
+    );
+    Cluster::session(&conninfo).execute(&sql).expect("the tables are new");
+    conninfo
 }
 
 /// Runs a program to its end.

@@ -76,6 +76,7 @@ dsn = "DSN"
 workload = "none"
 [load]
 duration = "500ms"
+rate = 50
 warmup = "0s"
 script = "one.sql"
 [design]
@@ -138,7 +139,24 @@ fn nothing_of_another_role_runs_in_a_question_of_pgmeters_own() {
         let compare =
             ["compare", "--factor", "settings.geqo=on,off", "--key", "workload=none", "-f", "one.sql"];
         let runs: [(&[&str], i32); 6] = [
-            (&["bench", "-n", "-c", "2", "-T", "2", "--observe", "full", "-f", "one.sql", &dsn], 0),
+            (
+                &[
+                    "bench",
+                    "-n",
+                    "-c",
+                    "2",
+                    "-T",
+                    "1",
+                    "-R",
+                    "50",
+                    "--observe",
+                    "full",
+                    "-f",
+                    "one.sql",
+                    &dsn,
+                ],
+                0,
+            ),
             (&["init", "--scale", "1", &dsn], 0),
             (&["init", "--scale", "1", "--resume", &dsn], 0),
             (&["lab", "run", "trapped.toml", "--store", "out/"], 0),

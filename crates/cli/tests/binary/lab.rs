@@ -14,10 +14,14 @@ use crate::relay::Serving;
 
 const EXPERIMENT: &str = r#"
 name = "clients"
+[server]
+settings = { shared_buffers = "64MB" }
+[data]
+workload = "none"
 [load]
-script = "select-only"
-rate = 200
-duration = "1s"
+script = "one.sql"
+rate = 100
+duration = "500ms"
 warmup = "0s"
 [factors]
 protocol = ["simple", "prepared"]
@@ -27,6 +31,12 @@ repeats = 2
 [quick]
 repeats = 1
 "#;
+
+/// The file of an experiment whose script needs no tables.
+fn written(bench: &Bench, text: &str) -> &'static str {
+    bench.file("one.sql", "SELECT 1;\n");
+    bench.file("clients.toml", text)
+}
 
 fn stored(bench: &Bench, profile: &str) -> ExperimentRow {
     let mut store = Store::create(&bench.path().join("out/results.sqlite")).expect("the store can be opened");
@@ -40,7 +50,7 @@ fn complete(row: &ExperimentRow) -> usize {
 #[test]
 fn a_plan_is_shown_and_starts_nothing() {
     let bench = Bench::new();
-    let file = bench.file("clients.toml", EXPERIMENT);
+    let file = written(&bench, EXPERIMENT);
     let out = bench.run(["lab", "plan", file]).exits(0);
     assert!(out.stdout.contains("4 combinations × 2 repeats = 8 trials"), "{}", out.stdout);
     assert!(out.stdout.contains("server 1    PostgreSQL 18, embedded"), "{}", out.stdout);
@@ -55,7 +65,7 @@ fn a_plan_is_shown_and_starts_nothing() {
 #[test]
 fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
     let bench = Bench::new();
-    let file = bench.file("clients.toml", EXPERIMENT);
+    let file = written(&bench, EXPERIMENT);
     let words = |action: &'static str| ["lab", action, file, "--store", "out/"];
     let mut run = Running::start(&mut bench.command(words("run")));
     run.hear("trial 3/8");
@@ -84,7 +94,7 @@ fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
     let out = bench.run(words("resume")).exits(0);
     assert!(!out.stderr.contains("trial "), "{}", out.stderr);
     assert_eq!(bench.servers_left(), Vec::<String>::new());
-    fs::write(bench.path().join(file), EXPERIMENT.replace("1s", "2s")).expect("it can be changed");
+    fs::write(bench.path().join(file), EXPERIMENT.replace("500ms", "600ms")).expect("it can be changed");
     let out = bench.run(words("resume")).exits(1);
     assert!(out.stderr.contains("is not what it was when the experiment was begun"), "{}", out.stderr);
 }
@@ -138,7 +148,7 @@ fn a_trial_that_fails_is_kept_with_its_reason_and_the_others_go_on() {
     let bench = Bench::new();
     bench.file("bad.sql", "SELECT 1 / (:clients - 1);\n");
     let bad = EXPERIMENT
-        .replace("\"select-only\"", "\"bad.sql\"")
+        .replace("\"one.sql\"", "\"bad.sql\"")
         .replace("[\"simple\", \"prepared\"]", "[\"simple\"]");
     let bad = bad
         .replace("[factors]", "[factors]\n\"variables.clients\" = [1, 2]")
@@ -170,18 +180,18 @@ fn a_server_that_goes_away_costs_no_more_than_a_trial_and_keeps_nothing() {
     let socket = format!("{}/.s.PGSQL.{}", word("host"), word("port"));
     let relay = || Serving::start(&bench, &["relay", "--listen", "./.s.PGSQL.6001", "--to", &socket]);
     let dsn = format!("host={} port=6001 user=postgres dbname=postgres", bench.path().display());
-    let there = EXPERIMENT.replace("[load]", &format!("[server]\ndsn = \"{dsn}\"\n[load]"));
-    let file = bench.file("clients.toml", &there);
+    let there = EXPERIMENT.replace("settings = { shared_buffers = \"64MB\" }", &format!("dsn = \"{dsn}\""));
+    let file = written(&bench, &there.replace("repeats = 2", "repeats = 1"));
     let way = relay();
     let mut run = Running::start(&mut bench.command(["lab", "run", file, "--store", "out/"]));
     // The first has had its data by then.
-    run.hear("trial 2/8");
+    run.hear("trial 2/4");
     way.end();
     run.hear("the server of this trial is no longer reachable");
     let way = relay();
     let out = run.finish();
     assert!(matches!(out.status.code(), Some(0 | 2)), "{}", out.stderr);
-    assert!(complete(&stored(&bench, "full")) >= 7, "{}", out.stderr);
+    assert!(complete(&stored(&bench, "full")) >= 3, "{}", out.stderr);
     way.end();
     let left = Cluster::session(&cluster.conninfo())
         .query("SELECT count(*) FROM pg_database WHERE datname LIKE 'pgmeter_lab_%'")
@@ -206,13 +216,19 @@ fn all_that_can_be_asked_of_a_run_can_be_varied_and_is_in_the_record() {
     let text = format!(
         r#"
 name = "clients"
+exclude = [
+    {{ observe = "off", continue_on_error = false, hosts = "{alias}:{port}" }},
+    {{ observe = "off", continue_on_error = true, hosts = "{directory}" }},
+    {{ observe = "full", continue_on_error = false, hosts = "{directory}" }},
+    {{ observe = "full", continue_on_error = true, hosts = "{alias}:{port}" }},
+]
 [server]
 dsn = "{dsn}"
 [data]
 workload = "none"
 [load]
 script = "there.sql"
-duration = "1s"
+duration = "500ms"
 warmup = "0s"
 workers = 2
 clients = 2
@@ -222,18 +238,18 @@ until = "1%"
 [factors]
 observe = ["off", "full"]
 continue_on_error = [false, true]
-hosts = ["{directory}", "{}:{}"]
+hosts = ["{directory}", "{alias}:{port}"]
 [design]
 repeats = 1
 order = "sequential"
 "#,
-        alias.display(),
-        word("port"),
+        alias = alias.display(),
+        port = word("port"),
     );
     let file = bench.file("clients.toml", &text);
     bench.run(["lab", "run", file, "--store", "out/"]).exits(0);
     let row = stored(&bench, "full");
-    assert_eq!(complete(&row), 8, "{row:?}");
+    assert_eq!(complete(&row), 4, "{row:?}");
     let store = bench.path().join("out/results.sqlite");
     for trial in &row.trials {
         let number = trial.run.expect("it is a run").to_string();
@@ -253,7 +269,8 @@ order = "sequential"
 #[test]
 fn a_budget_has_a_unit_and_what_it_leaves_is_told() {
     let bench = Bench::new();
-    let file = bench.file("clients.toml", EXPERIMENT);
+    // A trial takes longer than the budget.
+    let file = written(&bench, &EXPERIMENT.replace("500ms", "5s"));
     let run = |budget: &'static str| bench.run(["lab", "run", file, "--store", "out/", "--budget", budget]);
     let out = run("90");
     assert!(out.stderr.contains("expected a number with a unit (us, ms, s, min, h)"), "{}", out.stderr);
@@ -276,13 +293,18 @@ fn a_budget_has_a_unit_and_what_it_leaves_is_told() {
 #[test]
 fn no_trial_runs_on_the_data_of_another_however_they_are_brought_back() {
     let bench = Bench::new();
-    // Fails where the tables are of another scale, or hold what a trial before has left.
-    let script = "SELECT 1 / (SELECT count(*) = :scale FROM pgbench_branches)::int;\n\
-                  SELECT 1 / (SELECT sum(bbalance) = 0 OR :kept = 1 FROM pgbench_branches)::int;\n\
-                  UPDATE pgbench_branches SET bbalance = 7;\n";
+    // Fails where the table is of another scale, or holds what a trial before has left.
+    let script = "SELECT 1 / (SELECT count(*) = 3 * :scale FROM t)::int;\n\
+                  SELECT 1 / (SELECT :kept = 1 OR count(*) = 0 FROM t WHERE n = -7)::int;\n\
+                  UPDATE t SET n = -7;\n";
     bench.file("mine.sql", script);
+    fs::create_dir(bench.path().join("small")).expect("it can be made");
+    bench.file("small/workload.toml", "name = \"small\"\ntitle = \"Small\"\n");
+    bench.file("small/schema.sql", "-- df: size=3\nCREATE TABLE t (id int PRIMARY KEY, n int NOT NULL);\n");
     let text = r#"
         name = "clients"
+        server = { settings = { shared_buffers = "64MB" } }
+        data = { workload = "small" }
         load = { script = "mine.sql", transactions = 1, warmup = "0s" }
         factors = { way = ["never", "never 2", "reload", "template", "template 2"] }
         design = { repeats = 2 }
@@ -303,12 +325,12 @@ fn relative_values_are_resolved_on_the_servers_host_and_the_record_has_both() {
     let bench = Bench::new();
     let text = |dsn: &str| {
         format!(
-            "name = \"clients\"\nserver = {{ dsn = \"{dsn}\" }}\ndata = {{ scale = \"0.001% of memory\" }}\n\
-             load = {{ script = \"select-only\", transactions = 1, warmup = \"0s\" }}\n\
+            "name = \"clients\"\nserver = {{ dsn = \"{dsn}\" }}\ndata = {{ scale = \"0.001% of memory\", init_steps = \"dt\" }}\n\
+             load = {{ script = \"one.sql\", transactions = 1, warmup = \"0s\" }}\n\
              factors = {{ clients = [\"0.5/core\"] }}\ndesign = {{ repeats = 1 }}\n"
         )
     };
-    let file = bench.file("clients.toml", &text(&Cluster::shared("18").conninfo()));
+    let file = written(&bench, &text(&Cluster::shared("18").conninfo()));
     let cores = results::cpus_allowed(std::process::id()).expect("the system tells");
     let clients = (cores / 2.0).ceil();
     let plan = bench.run(["lab", "plan", file]).exits(0).stdout;

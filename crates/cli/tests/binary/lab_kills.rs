@@ -8,13 +8,18 @@ use std::time::{Duration, Instant};
 use results::{ExperimentRow, RunStatus, Store, TrialStatus};
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
+use testkit::extent::choose;
 
 use crate::harness::{Bench, Running};
 
 /// Trials that write, on a server of the lab's own and on one that was there before, with relays before both.
 const EXPERIMENT: &str = r#"
 name = "killed"
+[data]
+workload = "none"
+data_setup = "tables.sql"
 [load]
+script = "write.sql"
 duration = "100ms"
 warmup = "0s"
 [factors]
@@ -29,8 +34,6 @@ dsn = "DSN"
 repeats = REPEATS
 "#;
 
-/// How often it is killed if nobody says otherwise.
-const KILLS: u32 = 3;
 /// The latest moment of a kill, from the beginning or, each second time, from the end of a trial: by then servers have been
 /// started, data loaded, and some trials made.
 const LATEST: Duration = Duration::from_secs(5);
@@ -100,13 +103,16 @@ fn left_behind(bench: &Bench, pids: &[u32]) -> Vec<String> {
     reason = "what each kill met, for whoever asks for many of them with --nocapture"
 )]
 fn an_experiment_that_is_killed_at_any_moment_loses_no_trial_makes_none_twice_and_leaves_nothing_behind() {
-    let kills =
-        std::env::var("PGMETER_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
+    let kills = std::env::var("PGMETER_TEST_KILLS").ok().and_then(|kills| kills.parse::<u32>().ok());
+    // Once at any moment, and once after a trial.
+    let kills = kills.unwrap_or(choose(2, 3));
     let (bench, cluster) = (Bench::new(), Cluster::start("18"));
     cluster.execute("CREATE DATABASE pgmeter_lab_1_somebodys_trial");
     // More than are made until the last kill: each second time at least one.
     let repeats = kills.max(2);
     let text = EXPERIMENT.replace("DSN", &cluster.conninfo()).replace("REPEATS", &repeats.to_string());
+    bench.file("write.sql", "UPDATE t SET n = n + 1 WHERE id = 1;\n\\sleep 5 ms\n");
+    bench.file("tables.sql", "CREATE TABLE t AS SELECT id, 0 AS n FROM generate_series(1, 20000) AS id;\n");
     let file = bench.file("killed.toml", &text);
     let (mut random, mut pids, mut told) = (SEED, Vec::new(), Vec::new());
     for kill in 0..kills {

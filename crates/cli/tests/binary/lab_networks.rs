@@ -12,9 +12,11 @@ use crate::harness::{Bench, Running};
 
 const NETWORKS: &str = r#"
 name = "networks"
+[data]
+workload = "none"
 [load]
-script = "select-only"
-rate = 200
+script = "one.sql"
+rate = 100
 duration = "1s"
 warmup = "0s"
 [factors]
@@ -24,13 +26,20 @@ repeats = 1
 order = "sequential"
 "#;
 
+/// The file of an experiment whose script needs no tables.
+fn written(bench: &Bench, text: &str) -> &'static str {
+    bench.file("one.sql", "SELECT 1;\n");
+    bench.file("networks.toml", text)
+}
+
 /// A round trip takes at least twice what is left of the delay when all jitter is taken from it.
 const ROUND_TRIP_US: [f64; 2] = [8_000.0, 10_000.0];
 
 #[test]
 fn records_of_trials_over_all_kinds_of_networks_say_which_it_was_and_a_delay_is_kept() {
     let bench = Bench::new();
-    let file = bench.file("networks.toml", NETWORKS);
+    let few = NETWORKS.replace("[load]", "[server]\nsettings = { shared_buffers = \"64MB\" }\n[load]");
+    let file = written(&bench, &few);
     let out = bench.run(["lab", "run", file]).exits(0);
     assert!(out.stdout.contains("5 of 5 trials complete"), "{}", out.stdout);
     let records = bench.records();
@@ -62,7 +71,7 @@ fn records_of_trials_over_all_kinds_of_networks_say_which_it_was_and_a_delay_is_
 fn a_relay_ends_with_the_lab_however_that_ends() {
     let bench = Bench::new();
     let long = NETWORKS.replace("[\"socket\", \"tcp\", \"tls\", ", "[").replace("\"1s\"", "\"100s\"");
-    let file = bench.file("networks.toml", &long);
+    let file = written(&bench, &long);
     let mut run = Running::start(&mut bench.command(["lab", "run", file]));
     run.hear("started a relay");
     run.signal(Signal::KILL);
@@ -74,7 +83,7 @@ fn a_relay_ends_with_the_lab_however_that_ends() {
 fn what_no_network_can_be_is_told_before_anything_is_started() {
     let bench = Bench::new();
     for (network, says) in [
-        ("{ delay = \"1ms\", jitter = \"2ms\" }", "networks.toml:9:"),
+        ("{ delay = \"1ms\", jitter = \"2ms\" }", "networks.toml:11:"),
         ("{ delay = \"2h\" }", "must not exceed one hour"),
         ("{ delay = \"10\" }", "a number with a unit"),
         ("{ bandwidth = \"0Mbit\" }", "above zero"),
@@ -82,11 +91,11 @@ fn what_no_network_can_be_is_told_before_anything_is_started() {
         ("\"wifi\"", "tls"),
     ] {
         let text = NETWORKS.replace("\"tcp\"", network);
-        let file = bench.file("networks.toml", &text);
+        let file = written(&bench, &text);
         bench.run(["lab", "plan", file]).exits(1).says(&[says]);
     }
     let dsn = NETWORKS.replace("[load]", "[server]\ndsn = \"host=/nowhere\"\n[load]");
-    let file = bench.file("networks.toml", &dsn);
+    let file = written(&bench, &dsn);
     bench.run(["lab", "run", file]).exits(1).says(&["the experiment cannot run: ", "/nowhere"]);
 }
 
@@ -100,11 +109,17 @@ SELECT 1 / count(*) FROM pg_class JOIN pg_tablespace t ON t.oid = reltablespace
 DELETE FROM pgbench_branches;
 ";
 
+/// The only row: more of them would prove nothing more.
+const BRANCH: &str = "INSERT INTO pgbench_branches VALUES (1, 0);\n";
+
 const STORAGE: &str = r#"
 name = "storage"
 [server]
 tablespaces = { fast = "ELSEWHERE", disk = "" }
+settings = { shared_buffers = "64MB" }
 [data]
+init_steps = "dtp"
+data_setup = "branch.sql"
 restore = "files"
 tablespace = "fast"
 index_tablespace = "disk"
@@ -127,6 +142,7 @@ fn files_are_brought_back_with_their_tablespaces_and_the_record_has_the_build() 
     let locations = Locations::from_environment(&Environment::of_process()).expect("there are places");
     let installation = server::obtain("18", None, &locations, &mut |_| {}).expect("an embedded server");
     bench.file("spoil.sql", SPOIL);
+    bench.file("branch.sql", BRANCH);
     fs::create_dir(bench.path().join("elsewhere")).expect("a directory can be made");
     let elsewhere = bench.path().join("elsewhere");
     let text = STORAGE
@@ -147,9 +163,12 @@ fn files_are_brought_back_with_their_tablespaces_and_the_record_has_the_build() 
 fn tablespaces_and_files_that_cannot_be_had_are_told_before_anything_is_started() {
     let bench = Bench::new();
     bench.file("spoil.sql", SPOIL);
+    bench.file("branch.sql", BRANCH);
     let text =
         STORAGE.replace("ELSEWHERE", "/tmp").replace("[levels.build.named]\nbin_dir = \"PROGRAMS\"\n", "");
     let text = text.replace("[factors]\nbuild = [\"named\", \"fetched\"]\n", "");
+    // A running server keeps its own.
+    let text = text.replace("settings = { shared_buffers = \"64MB\" }\n", "");
     for (old, new, says) in [
         ("fast = \"/tmp\"", "fast = \"tmp\"", "storage.toml:4:24: "),
         ("fast = \"/tmp\"", "pg_fast = \"/tmp\"", "must not begin with pg_"),

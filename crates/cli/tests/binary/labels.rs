@@ -9,9 +9,9 @@ use testkit::extent;
 
 use crate::harness::{Bench, Finished, finish};
 
-const SCRIPT: &str = "\\sleep 2 ms\nSELECT 1;";
+const SCRIPT: &str = "\\sleep 10 ms\nSELECT 1;";
 const FILE: &str = "name = \"ladder\"\nlabel = \"nightly\"\nnote = \"from the file\"\n[load]\nscript = \"one.sql\"\n\
-    transactions = 5\n[design]\nrepeats = 1\n[factors]\nclients = [1, 2]\n";
+    transactions = 5\nwarmup = \"0s\"\n[design]\nrepeats = 1\n[factors]\nclients = [1, 2]\n";
 
 /// A bench with a script and an experiment, and a database.
 fn prepared(name: &str) -> (Bench, String) {
@@ -28,7 +28,7 @@ fn run(bench: &Bench, conninfo: &str, more: &[&str]) -> Finished {
 }
 
 fn compare(bench: &Bench, conninfo: &str, more: &[&str]) -> Finished {
-    let words = ["compare", "--in-place", "--factor", "work_mem=1MB,2MB", "-f", "one.sql", "--budget", "2s"];
+    let words = ["compare", "--in-place", "--factor", "work_mem=1MB,2MB", "-f", "one.sql", "--budget", "1s"];
     let out = bench.run(words.iter().chain(&["--block", "0.05", "--dsn", conninfo]).chain(more));
     assert!(matches!(out.status.code(), Some(0 | 3 | 5)), "{}{}", out.stdout, out.stderr);
     out

@@ -52,6 +52,7 @@ mod searches;
 mod secrets;
 mod servers;
 mod shelf;
+mod shelf_kills;
 mod standbys;
 mod steps;
 mod store;

@@ -96,7 +96,7 @@ fn a_statement_that_may_be_valid_in_the_run_is_not_refused() {
         "SELECT 1 INTO TEMP into_table;\nSELECT * FROM into_table;\nDROP TABLE into_table;\n",
     ] {
         let script = bench.file("own.sql", text);
-        let out = bench.run(["bench", "-n", "-t", "1", "-f", script, &dsn]);
+        let out = bench.run(["bench", "-n", "-t", "1", "--observe", "off", "-f", script, &dsn]);
         assert_eq!(out.status.code(), Some(0), "{text}\n{}", out.stderr);
     }
     // The user wants to go on after errors.
@@ -295,11 +295,15 @@ fn a_step_that_would_fail_in_each_trial_ends_the_experiment() {
 #[test]
 fn a_budget_that_is_too_short_for_two_servers_is_told_before_the_first_pair() {
     let bench = Bench::new();
+    bench.file("one.sql", "SELECT 1;\n");
     let words = [
         "compare",
         "--factor",
         "shared_buffers=16MB,32MB",
-        "-S",
+        "--key",
+        "workload=none",
+        "-f",
+        "one.sql",
         "-c",
         "1",
         "--budget",

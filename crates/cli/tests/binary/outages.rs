@@ -14,10 +14,13 @@ const LASTING: &str = r#"
 name = "outages"
 [server]
 settings = { shared_buffers = "64MB" }
+[data]
+workload = "none"
+data_setup = "tables.sql"
 [load]
-script = "select-only"
+script = "read.sql"
 clients = 2
-rate = 200
+rate = 100
 duration = "3s"
 warmup = "0s"
 [factors]
@@ -39,6 +42,13 @@ repeats = 1
 order = "sequential"
 "#;
 
+/// The file of an experiment whose script reads a table.
+fn written<'a>(bench: &Bench, name: &'a str, text: &str) -> &'a str {
+    bench.file("tables.sql", "CREATE TABLE t AS SELECT 1 AS n;\n");
+    bench.file("read.sql", "SELECT n FROM t;\n");
+    bench.file(name, text)
+}
+
 fn lasted_s(result: &ActionResult) -> f64 {
     let (begin_s, end_s) = result.begin_s.zip(result.end_s).expect("it began");
     end_s - begin_s
@@ -52,7 +62,7 @@ fn fault(result: &ActionResult) -> &FaultKind {
 #[test]
 fn faults_of_servers_and_networks_hold_the_load_up_for_as_long_as_they_last() {
     let bench = Bench::new();
-    let file = bench.file("outages.toml", LASTING);
+    let file = written(&bench, "outages.toml", LASTING);
     bench.run(["lab", "run", file]).exits(0);
     let records = bench.records();
     let [pause, blackhole, one_way, slow] = &records[..] else { panic!("{} records", records.len()) };
@@ -85,9 +95,12 @@ const KILLED: &str = r#"
 name = "killed"
 [server]
 settings = { shared_buffers = "64MB" }
+[data]
+workload = "none"
+data_setup = "tables.sql"
 [load]
-script = "select-only"
-rate = 200
+script = "read.sql"
+rate = 100
 duration = "2s"
 warmup = "0s"
 [factors]
@@ -104,7 +117,7 @@ order = "sequential"
 #[test]
 fn a_server_that_was_killed_or_stopped_is_there_again_for_the_next_trial() {
     let bench = Bench::new();
-    let file = bench.file("killed.toml", KILLED);
+    let file = written(&bench, "killed.toml", KILLED);
     // A client whose connection is lost aborts, which ends the trial.
     let out = bench.run(["lab", "run", file]);
     let records = bench.records();
@@ -233,7 +246,7 @@ fn a_permanent_server_takes_faults_and_is_up_afterwards_whatever_happened() {
     let script = bench.file("one.sql", "SELECT 1;\n\\sleep 5 ms\n");
     let run = |action: &str| {
         let words =
-            ["bench", "-n", "-R", "200", "-T", "2", "-f", script, "--action", action, &server.conninfo];
+            ["bench", "-n", "-R", "100", "-T", "2", "-f", script, "--action", action, &server.conninfo];
         bench.run(words)
     };
     run("500ms:pause=400ms").exits(0);

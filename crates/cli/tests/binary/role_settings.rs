@@ -3,7 +3,7 @@
 
 use testkit::cluster::Cluster;
 
-use crate::harness::Bench;
+use crate::harness::{Bench, tables_of_pgbench};
 
 /// A database, and a role that owns it and has this setting.
 fn with_role(name: &str, setting: &str) -> String {
@@ -32,7 +32,7 @@ fn a_statement_timeout_of_the_role_does_not_end_statements_of_pgmeter() {
     bench.file("slow/schema.sql", "CREATE TABLE slow (id integer PRIMARY KEY);\nSELECT pg_sleep(0.3);\n");
     bench.file("slow/checks/a.sql", "SELECT 1 WHERE pg_sleep(0.3) IS NULL;\n");
     bench.file("one.sql", "SELECT count(*) FROM slow;\n");
-    bench.run(["init", "-s", "5", dsn]).exits(0);
+    bench.run(["init", "-s", "1", dsn]).exits(0);
     bench.run(["check", dsn]).exits(0);
     bench.run(["bench", "-t", "5", "--check", "--verify", dsn]).exits(0);
     bench.run(["init", "--workload", "slow", "--scale", "20", dsn]).exits(0);
@@ -63,7 +63,7 @@ fn a_failure_after_a_complete_run_is_not_one_of_starting() {
 fn read_only_sessions_do_not_try_to_vacuum() {
     let bench = Bench::new();
     let dsn = with_role("read_only", "work_mem = '4MB'");
-    bench.run(["init", "-s", "1", &dsn]).exits(0);
+    bench.run(["init", "-s", "1", "-I", "dtGvp", &dsn]).exits(0);
     let read_only = "ALTER ROLE limited_read_only SET default_transaction_read_only = on";
     Cluster::session(&dsn).execute(read_only).expect("a role may change itself");
     let out = bench.run(["bench", "-S", "-t", "5", &dsn]).exits(0);
@@ -74,9 +74,10 @@ fn read_only_sessions_do_not_try_to_vacuum() {
 fn a_standby_is_not_vacuumed() {
     let bench = Bench::new();
     let cluster = Cluster::start("18");
-    bench.run(["init", "-s", "1", &cluster.conninfo()]).exits(0);
+    let conninfo = tables_of_pgbench(&cluster, "read", 1);
     let standby = cluster.standby("reader", &[]);
-    let dsn = standby.conninfo();
+    let database = conninfo.split_whitespace().find(|word| word.starts_with("dbname=")).expect("it has one");
+    let dsn = standby.conninfo().replace("dbname=postgres", database);
     let out = bench.run(["bench", "-S", "-t", "5", &dsn]).exits(0);
     assert!(!out.stderr.contains("vacuum") && !out.stderr.contains("recovery"), "{}", out.stderr);
 }

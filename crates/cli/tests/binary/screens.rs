@@ -18,16 +18,18 @@ fn one_server_has_the_settings_of_each_trial_in_turns() {
     bench.file(
         "check.sql",
         "SELECT 1 / (current_setting('shared_buffers') IN ('16MB', '32MB') AND current_setting('work_mem') IN ('1MB', \
-         '2MB'))::int;\n\\sleep 5 ms\n",
+         '2MB'))::int;\n\\sleep 20 ms\n",
     );
     let words =
         ["screen", "-f", "check.sql", "--settings", "settings.toml", "--budget", "1min", "--seed", "1"];
     let out = bench.run(words.iter().chain(&["--store", "out/"]));
     assert!(matches!(out.status.code(), Some(0 | 3)), "{}{}", out.stdout, out.stderr);
     assert!(out.stderr.contains("4 combinations of 2 settings"), "{}", out.stderr);
-    assert!(out.stdout.contains("Effects on throughput: level ÷ base"), "{}", out.stdout);
-    let file = std::fs::metadata(bench.path().join("out/screens/screen-check/experiment.toml"))
-        .expect("it is there");
+    // A busy machine makes some of the trials within the budget.
+    let experiment = "out/screens/screen-check/experiment.toml";
+    let all = bench.run(["lab", "resume", experiment, "--store", "out/"]).exits(0);
+    assert!(all.stdout.contains("Effects on throughput: level ÷ base"), "{}", all.stdout);
+    let file = std::fs::metadata(bench.path().join(experiment)).expect("it is there");
     assert_eq!(file.permissions().mode() & 0o077, 0, "it may contain a password");
     let mut store = Store::create(&bench.path().join("out/results.sqlite")).expect("the store is there");
     let row = store.newest_experiment("screen-check", "full").expect("it can be read").expect("it is there");
@@ -44,8 +46,7 @@ fn one_server_has_the_settings_of_each_trial_in_turns() {
             assert_eq!(value, Some(level.as_str()), "{name} in run {run}");
         }
     }
-    let file = "out/screens/screen-check/experiment.toml";
-    let out = bench.run(["lab", "status", file, "--store", "out/"]);
+    let out = bench.run(["lab", "status", experiment, "--store", "out/"]);
     assert!(out.stdout.contains("screen-check"), "{}{}", out.stdout, out.stderr);
 }
 
@@ -54,7 +55,7 @@ fn in_place_only_settings_of_a_session_are_tried() {
     let bench = Bench::new();
     let dsn = Cluster::shared("18").database("screened");
     bench.file("settings.toml", SETTINGS);
-    bench.file("one.sql", "SELECT 1;\n\\sleep 5 ms\n");
+    bench.file("one.sql", "SELECT 1;\n\\sleep 20 ms\n");
     let words = ["screen", "--in-place", "--dsn", &dsn, "-f", "one.sql", "--settings", "settings.toml"];
     let out = bench.run(words.iter().chain(&["--budget", "25s", "--store", "out/"]));
     assert!(matches!(out.status.code(), Some(0 | 3)), "{}{}", out.stdout, out.stderr);

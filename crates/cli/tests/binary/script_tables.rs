@@ -4,7 +4,7 @@
 use results::{Record, RelationKind};
 use testkit::cluster::Cluster;
 
-use crate::harness::Bench;
+use crate::harness::{Bench, tables_of_pgbench};
 
 /// Names of the tables with their kinds, and of their indexes.
 fn tables(record: &Record) -> Vec<(String, RelationKind, Vec<String>)> {
@@ -71,6 +71,7 @@ fn the_record_has_the_tables_of_the_statements_and_what_differs_names_a_new_inde
         let known = "select 1 from pg_stat_user_tables where relname = 't' and last_analyze is not null";
         while session.query(known).expect("the query is right").is_empty() {
             assert!(since.elapsed() < std::time::Duration::from_secs(120), "{version}: not analyzed");
+            testkit::condition::pause();
         }
         bench.run(flags).exits(0);
         let compared = bench.run(["report", "1", "2"]).exits(0).stdout.replace("\n    ", " ");
@@ -141,8 +142,7 @@ fn an_undefined_variable_is_named_before_the_run_and_the_drop_in_sends_it_as_pgb
 /// The script stores its scale. Without `-s` it is that of the tables; the drop-in has 1, as pgbench.
 #[test]
 fn the_scale_of_a_users_script_is_that_of_the_tables() {
-    let conninfo = Cluster::shared("18").database("script_scale");
-    Bench::new().run(["init", "-q", "-s", "3", conninfo.as_str()]).exits(0);
+    let conninfo = tables_of_pgbench(Cluster::shared("18"), "script_scale", 3);
     let mut session = Cluster::session(&conninfo);
     session.execute("create table seen (scale int)").expect("a table");
     let text = "\\set n :scale * 10\nINSERT INTO seen VALUES (:n / 10);\n";

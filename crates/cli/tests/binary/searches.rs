@@ -5,32 +5,35 @@ use rustix::process::Signal;
 use serde_json::Value;
 use testkit::cluster::Cluster;
 
-use crate::goals::SLOW;
 use crate::harness::{Bench, Running};
 use crate::null_server::Null;
+
+/// A transaction of at least 20 ms, so that a closed loop with few clients is no work.
+const SLOW: &str = "SELECT pg_sleep(0.02);\n";
 
 #[test]
 fn a_rate_that_the_user_allows_at_most_is_kept_and_confirmed_on_a_server() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("searches");
     bench.file("slow.sql", SLOW);
-    let load = ["search", "-n", "-f", "slow.sql", "--goal", "p90 < 10s", "--max-rate", "50", "-c", "4"];
-    let more = ["--budget", "20s", "--label", "promise", "-o", "search.json", &conninfo];
+    let load = ["search", "-n", "-f", "slow.sql", "--goal", "p90 < 10s", "--max-rate", "20", "-c", "4"];
+    // Far more than it takes, also on a busy machine.
+    let more = ["--budget", "60s", "--label", "promise", "-o", "search.json", &conninfo];
     let shown = bench.run(load.iter().chain(&more)).exits(0).says(&["stored as search h1 in "]);
-    let first = "SUSTAINS 50 tps with p90 < 10 s, the highest rate that --max-rate allows.";
+    let first = "SUSTAINS 20 tps with p90 < 10 s, the highest rate that --max-rate allows.";
     assert!(shown.stdout.starts_with(first), "{}", shown.stdout);
-    assert!(shown.stdout.contains("\nConfirmed for 3 s at 50 tps"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("\nConfirmed for 10 s at 20 tps"), "{}", shown.stdout);
     let read = std::fs::read_to_string(bench.path().join("search.json")).expect("it was written");
     let json: Value = serde_json::from_str(&read).expect("JSON");
     let search = &json["search"];
-    assert_eq!((search["rate_tps"].as_f64(), &search["interval"]), (Some(50.0), &Value::Null));
+    assert_eq!((search["rate_tps"].as_f64(), &search["interval"]), (Some(20.0), &Value::Null));
     assert_eq!((&search["loads"][0]["verdict"], search["clients"].as_u64()), (&"kept".into(), Some(4)));
     assert!(search["loads"][0]["trials"].as_array().is_some_and(|trials| trials.len() >= 3), "{search}");
     let again = bench.run(["report", "h1"]).exits(0).stdout;
     assert!(again.starts_with(first), "{again}");
     assert_eq!(bench.run(["report", "promise"]).exits(0).stdout, again);
     let listed = bench.run(["runs"]).exits(0).stdout;
-    assert!(listed.contains("search") && listed.contains("50 tps with p90 < 10s"), "{listed}");
+    assert!(listed.contains("search") && listed.contains("20 tps with p90 < 10s"), "{listed}");
     bench.run(["runs", "rm", "h1"]).exits(0);
 }
 
@@ -51,23 +54,23 @@ fn a_search_that_was_broken_off_is_continued_with_its_trials_and_judged_by_an_ex
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("resumed_search");
     bench.file("slow.sql", SLOW);
-    let load = ["search", "-n", "-f", "slow.sql", "--goal", "p90 < 10s", "--max-rate", "50", "-c", "4"];
+    let load = ["search", "-n", "-f", "slow.sql", "--goal", "p90 < 10s", "--max-rate", "20", "-c", "4"];
     let interrupted = ["--budget", "60s", &conninfo];
     let mut running = Running::start(&mut bench.command(load.iter().chain(&interrupted)));
-    running.hear("50 tps: kept");
+    running.hear("20 tps: kept");
     running.signal(Signal::INT);
     running.finish().exits(130).says(&["the same command with --resume continues it"]);
     let missing = ["--budget", "60s", "--resume=h9", &conninfo];
     bench.run(load.iter().chain(&missing)).exits(1);
     let others = ["search", "-n", "-f", "slow.sql", "--goal", "p90 < 5s", "--resume", &conninfo];
     bench.run(others).exits(1).says(&["no search with these goals"]);
-    let more = ["--budget", "60s", "--expect", "search.rate_tps > 40", "--resume", &conninfo];
+    let more = ["--budget", "60s", "--expect", "search.rate_tps > 15", "--resume", &conninfo];
     let shown =
         bench.run(load.iter().chain(&more)).exits(0).says(&["continuing search h1", "stored as search h1"]);
-    assert!(shown.stdout.contains("Expected: more than 40 tps; met."), "{}", shown.stdout);
+    assert!(shown.stdout.contains("Expected: more than 15 tps; met."), "{}", shown.stdout);
     let finished = ["--budget", "60s", "--resume", &conninfo];
     bench.run(load.iter().chain(&finished)).exits(1).says(&["it has its answer"]);
-    let expected = ["--budget", "20s", "--expect", "search.rate_tps > 70", &conninfo];
+    let expected = ["--budget", "20s", "--expect", "search.rate_tps > 30", &conninfo];
     bench.run(load.iter().chain(&expected)).exits(3);
 }
 
@@ -107,7 +110,7 @@ fn an_experiment_crosses_searches_with_a_factor() {
     bench.file("slow.sql", SLOW);
     let file = format!(
         "name = \"cells\"\n[server]\ndsn = \"{conninfo}\"\nin_place = true\n[load]\nscript = \"slow.sql\"\n\
-         goal = [\"p90 < 10s\"]\n[search]\nbudget = \"10s\"\nmax_rate = 50\n[factors]\nclients = [2, 4]\n\
+         goal = [\"p90 < 10s\"]\n[search]\nbudget = \"10s\"\nmax_rate = 20\n[factors]\nclients = [2, 4]\n\
          [design]\nrepeats = 1\n"
     );
     bench.file("cells.toml", &file);

@@ -10,7 +10,7 @@ use testkit::cluster::Cluster;
 use testkit::extent::{choose, is_all};
 use testkit::small_disk::SmallDisk;
 
-use crate::harness::{Bench, Running};
+use crate::harness::{Bench, Running, tables_of_pgbench};
 
 /// How often a server is killed in each control.
 const KILLS: &str = "PGMETER_TEST_KILLS";
@@ -290,7 +290,7 @@ fn a_full_disk_under_the_journal_ends_the_run_with_a_marked_record() {
         }
     };
     // Leaves little room for the journal.
-    std::fs::write(small.join("ballast"), vec![0; 3 << 19]).expect("there is room");
+    std::fs::write(small.join("ballast"), vec![0; 15 << 17]).expect("there is room");
     bench.file("s.sql", "INSERT INTO t VALUES (1, 1);\n");
     let run = [
         "bench",
@@ -358,9 +358,8 @@ struct Tally {
 /// with `until_loss` until something was lost.
 fn kill_under_load(settings: &[(&str, &str)], kills: u32, until_loss: bool) -> Tally {
     let mut cluster = Cluster::start_with("18", settings);
-    let conninfo = cluster.conninfo();
     let bench = Bench::new();
-    bench.run(["init", "-s", "1", "-q", &conninfo]).exits(0);
+    let conninfo = tables_of_pgbench(&cluster, "killed", 1);
     Cluster::session(&conninfo).execute("create table t (a int)").expect("a table");
     bench.file("s.sql", "INSERT INTO t VALUES (:client_id);\n");
     let mut tally = Tally::default();

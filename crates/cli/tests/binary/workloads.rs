@@ -89,7 +89,7 @@ fn a_failed_check_is_an_error_and_the_run_is_kept() {
 fn the_tables_of_pgbench_are_checked_too() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("tpcb_checked");
-    bench.run(["init", &conninfo]).exits(0);
+    bench.run(["init", "-I", "dtGp", &conninfo]).exits(0);
     bench.run(["bench", "-t", "5", "--check", &conninfo]).exits(0);
     assert_eq!(bench.record().plan.workload.as_deref(), Some("tpcb"));
     Cluster::session(&conninfo).execute("delete from pgbench_tellers where tid = 3").expect("a change");
@@ -234,7 +234,7 @@ fn an_experiment_varies_the_workload_and_its_parameters() {
     assert!(out.stderr.contains("the workload tpcb has no parameter \"products\""), "{}", out.stderr);
     let file = bench.file(
         "experiments/shops.toml",
-        "name = \"shops\"\n[data]\nworkload = \"../shop\"\n[load]\nduration = \"200ms\"\nwarmup = \"0s\"\n\
+        "name = \"shops\"\n[data]\nworkload = \"../shop\"\n[load]\ntransactions = 5\nwarmup = \"0s\"\n\
          [factors]\n\"parameters.products\" = [5, 50]\nscript = [\"order\", \"look\"]\n[design]\nrepeats = 1\n",
     );
     let out = bench.run(["lab", "plan", file]).exits(0);
@@ -292,6 +292,8 @@ fn a_workload_is_a_key_of_a_comparison() {
         "parameters.products=20",
         "-b",
         "look",
+        "-R",
+        "50",
         "--budget",
         "4s",
     ];

@@ -380,7 +380,14 @@ fn a_server_that_goes_says_why_or_is_said_to_have_gone() {
 
 #[test]
 fn an_answer_that_is_none_ends_the_session() {
-    for rubbish in [&b"\0\0\0\0\0"[..], b"1\0\0\0\x04", b"D\0\0\0\x06\0\0", b"T\0\0\0\x06\0\x01"] {
+    // The answer to a message that was not sent is passed over, and its end is waited for.
+    let silence = Some(Duration::from_millis(20));
+    for (rubbish, limit) in [
+        (&b"\0\0\0\0\0"[..], None),
+        (b"D\0\0\0\x06\0\0", None),
+        (b"T\0\0\0\x06\0\x01", None),
+        (b"1\0\0\0\x04", silence),
+    ] {
         let fake = Fake::unix(move |mut peer| {
             peer.welcome();
             peer.hear();
@@ -388,6 +395,9 @@ fn an_answer_that_is_none_ends_the_session() {
             peer.hear_the_end();
         });
         let mut session = Session::connect(&fake.target).unwrap();
+        if limit.is_some() {
+            session.set_read_timeout(limit).unwrap();
+        }
         assert!(matches!(session.query("select 1"), Err(ConnectError::Lost(_))), "{rubbish:?}");
         assert!(matches!(session.query("select 1"), Err(ConnectError::Lost(_))));
         drop(session);

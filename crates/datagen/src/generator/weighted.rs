@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_correlation_is_reached_as_postgresql_measures_it() {
-        let rows = 10_000;
+        let rows = 5_000;
         for (weights, size) in [(&[][..], rows), (&[][..], 50), (&[0.6, 0.1][..], 1000), (&[0.9, 0.1][..], 2)]
         {
             for statistic in [0.98, 0.95, 0.9] {

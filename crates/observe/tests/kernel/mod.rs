@@ -24,8 +24,16 @@ fn create_table(conninfo: &str) {
     session.execute("vacuum freeze cold").unwrap();
 }
 
+/// Until the observer has read a backend over more than half of the time, also on a busy machine.
+const UNTIL_READ: &str = "select pg_sleep(3)";
+
 /// The observation of these statements, and the CPU time of their backend in milliseconds.
 fn observed(conninfo: &str, statements: &[&str]) -> (Observation, f64) {
+    observed_until(conninfo, statements, UNTIL_READ)
+}
+
+/// The same, after a last statement.
+fn observed_until(conninfo: &str, statements: &[&str], last: &str) -> (Observation, f64) {
     let observer = observer(conninfo, &[SUM, SCAN]);
     // Usage counts from the first reading of the measured time, so the backend exists before it, as in a run.
     let mut session = client(conninfo);
@@ -38,8 +46,7 @@ fn observed(conninfo: &str, statements: &[&str]) -> (Observation, f64) {
         session.execute(sql).unwrap();
     }
     let cpu_ms = (cpu_s(pid).unwrap() - before) * 1e3;
-    // Until the observer has read the backend over more than half of the time, also on a busy machine.
-    session.execute("select pg_sleep(3)").unwrap();
+    session.execute(last).unwrap();
     drop(session);
     let measured_s = Duration::as_secs_f64(&(Observer::now() - begun));
     (observer.finish(Ran { measured_s, transactions: 1, warmup_transactions: 0 }), cpu_ms)
@@ -126,7 +133,8 @@ fn why_pg_stat_kcache_is_not_read_is_said_once() {
     let mut superuser = client(&conninfo);
     superuser.execute("create extension pg_stat_statements").unwrap();
     let refused = |conninfo: &str| {
-        let (observation, _) = observed(conninfo, &["select 1"]);
+        // Nothing is read of the backend.
+        let (observation, _) = observed_until(conninfo, &["select 1"], "select 1");
         assert!(!has_kcache(&observation), "{:?}", observation.statements);
         assert!(observation.missing.iter().filter(|it| it.what == "pg_stat_kcache").count() == 1);
         why(&observation, "pg_stat_kcache")

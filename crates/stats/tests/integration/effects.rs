@@ -248,14 +248,16 @@ fn a_screening_finds_large_effects_and_hardly_any_that_are_not_there() {
         "| machine | repeats | ×2 | +30 % | +10 % | −5 % | +3 % | false effect | false “no effect” | “no effect” of 0 | all hold |"
     );
     let drift = Machine { walk: 0.01, trend: 0.003, ..QUIET };
-    let machines = [
+    let all = [
         ("noise 3 %", QUIET, 0.1),
         ("noise 8 %", Machine { noise: 0.08, ..QUIET }, 0.1),
         ("noise 3 %, one of eight 17 % slow", Machine { slow: 0.125, ..QUIET }, 0.1),
         ("noise 3 %, drift", drift, 0.1),
     ];
-    for (name, machine, interaction) in machines {
-        for repeats in [1, 2, 4] {
+    // After a change, without the machine that differs from the first one in the size of its noise only.
+    let (machines, repeats) = choose((&[0, 2, 3][..], &[1, 4][..]), (&[0, 1, 2, 3][..], &[1, 2, 4][..]));
+    for (name, machine, interaction) in machines.iter().map(|machine| all[*machine]) {
+        for &repeats in repeats {
             let found = screenings(machine, repeats, interaction);
             let effects: Vec<String> = found.effects.iter().map(|it| format!("{it:.0} %")).collect();
             let Found { false_effect, false_no_effect, all_hold, no_effect, .. } = found;

@@ -10,7 +10,7 @@ use testkit::extent::choose;
 
 /// Runs of each machine.
 fn simulations() -> u64 {
-    choose(60, 200)
+    choose(40, 200)
 }
 
 /// A simulated run: response times are lognormal, with a level that wanders from second to second.
@@ -116,7 +116,7 @@ fn contains(result: &GoalResult, truth: f64) -> bool {
 /// Checks the share of runs whose interval contains the true value, for each goal.
 fn check_coverage(machine: &Machine, cases: &[(&str, f64)], least_percent: f64) {
     // A standard error more where there are fewer runs.
-    let least_percent = least_percent - choose(3.0, 0.0);
+    let least_percent = least_percent - choose(4.0, 0.0);
     let goals: Vec<&str> = cases.iter().map(|(goal, _)| *goal).collect();
     let mut covered = vec![0; cases.len()];
     for seed in 0..simulations() {
@@ -169,7 +169,7 @@ fn a_percentile_and_the_share_over_its_limit_have_one_verdict() {
             .flat_map(|limit| [format!("p90 < {limit}us"), format!("over({limit}us) < 10%")])
             .collect();
         let goals: Vec<&str> = texts.iter().map(String::as_str).collect();
-        for seed in 0..choose(8, 20) {
+        for seed in 0..choose(4, 20) {
             let results = evaluated(&machine, &goals, seed);
             for [percentile, share] in results.as_chunks().0 {
                 assert_eq!(percentile.verdict, share.verdict, "{machine:?} {seed}: {percentile:?} {share:?}");
@@ -183,7 +183,7 @@ fn a_percentile_and_the_share_over_its_limit_have_one_verdict() {
             }
         }
     }
-    assert!(verdicts.iter().all(|number| *number > choose(20, 50)), "{verdicts:?}");
+    assert!(verdicts.iter().all(|number| *number > choose(10, 50)), "{verdicts:?}");
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn the_sequential_test_hardly_ever_ends_a_run_whose_figure_is_on_the_limit() {
             let mut meter = meter(&[&goals[0], &goals[1]]).stopping();
             machine.run(&mut meter, *seed)
         };
-        let runs = choose(20, 100);
+        let runs = choose(8, 100);
         let ended = (0..runs).filter(stopped).count();
         assert!(ended <= choose(0, 2), "correlation {correlation}: {ended} of {runs}");
     }

@@ -12,7 +12,7 @@ const ERROR_RATE: f64 = 0.05;
 
 /// Comparisons of each load.
 fn comparisons() -> u64 {
-    choose(160, 800)
+    choose(80, 800)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "is small and not below 0")]

@@ -90,7 +90,7 @@ fn merged(mut left: Interval, right: &Interval) -> Interval {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(testkit::extent::choose(24, 64)))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::extent::choose(12, 64)))]
 
     #[test]
     fn merging_is_associative_and_equals_recording_everything_at_once(

@@ -16,7 +16,7 @@ const LIMIT: f64 = 0.03;
 
 /// Fewer without optimisation, so that the tests do not take minutes.
 fn simulations() -> usize {
-    if cfg!(debug_assertions) { choose(120, 400) } else { 4000 }
+    if cfg!(debug_assertions) { choose(60, 400) } else { 4000 }
 }
 
 /// Disturbances of executions.

@@ -2,8 +2,12 @@
 //! drifting series. Seeded, so that the counts are reproducible; docs/statistics.md lists them.
 
 use pgmeter_stats::{INTERVALS_MIN, RatioEstimate, SplitMix64, Steadiness, Until};
+use testkit::extent::choose;
 
-const SIMULATIONS: usize = 2000;
+/// Of each case.
+fn simulations() -> usize {
+    choose(800, 2000)
+}
 
 struct Noise(SplitMix64);
 
@@ -22,7 +26,7 @@ impl Noise {
 
 /// Share of simulations in which a condition held, in percent.
 fn percent(happens: impl FnMut(&mut Noise) -> bool) -> f64 {
-    percent_of(SIMULATIONS, happens)
+    percent_of(simulations(), happens)
 }
 
 fn percent_of(simulations: usize, mut happens: impl FnMut(&mut Noise) -> bool) -> f64 {
@@ -142,7 +146,7 @@ fn a_start_that_does_not_belong_to_the_rest_is_cut_off_where_it_ends() {
         true
     });
     cuts.sort_unstable();
-    assert!(cuts.len() > SIMULATIONS * 9 / 10, "steady in the end in {} of {SIMULATIONS}", cuts.len());
+    assert!(cuts.len() > simulations() * 9 / 10, "steady in the end in {} of {}", cuts.len(), simulations());
     let tenth = cuts.len() / 10;
     assert!(
         cuts[tenth] >= 30 && cuts[9 * tenth] <= 40,
@@ -189,7 +193,7 @@ fn a_run_that_ends_when_its_interval_is_narrow_still_has_an_interval_to_be_belie
     for (share, correlation) in [(0.01, 0.0), (0.02, 0.5), (0.03, 0.8)] {
         let mut seconds = Vec::new();
         // Fewer, because each checks repeatedly.
-        let covered = percent_of(600, |noise| {
+        let covered = percent_of(choose(250, 600), |noise| {
             let (took, held) = run_until(noise, share, correlation);
             seconds.push(took);
             held

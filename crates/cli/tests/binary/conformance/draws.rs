@@ -14,11 +14,11 @@ const AREA: &str = "draws";
 /// Enough to meet every function with every kind of argument many times.
 const SCRIPTS: u64 = 110;
 /// Enough to meet every function with several kinds of argument.
-const SCRIPTS_AFTER_CHANGE: u64 = 40;
+const SCRIPTS_AFTER_CHANGE: u64 = 24;
 const SETS_IN_SCRIPT: u64 = 24;
 /// Every client has an expression of its own and may be aborted by it.
 const WILD_SCRIPTS: u64 = 24;
-const WILD_SCRIPTS_AFTER_CHANGE: u64 = 12;
+const WILD_SCRIPTS_AFTER_CHANGE: u64 = 6;
 const WILD_CLIENTS: u64 = 24;
 /// Microseconds that an arrival may seem to differ, at the median, because a processor was busy. Another stream of
 /// delays would differ by more than the mean, 20,000.

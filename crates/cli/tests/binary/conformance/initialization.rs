@@ -7,11 +7,10 @@ use crate::conformance::cases::{Bench, Case, DATABASE};
 use crate::conformance::running::Ended;
 use crate::conformance::shape;
 
-const LINES: [&str; 17] = [
+const LINES: [&str; 16] = [
     "-i",
     "-i -I dt",
     "-i -I dtGvpf -n",
-    "-i -q",
     "-i -I dtpf",
     "-i -I f",
     "-i -I t",
@@ -28,7 +27,7 @@ const LINES: [&str; 17] = [
 ];
 
 /// Lines that load rows as some of [`LINES`] do.
-const MORE_LINES: [&str; 4] = ["-i -q -s 2", "-i -n", "-i -I dtGv", "-i -I dtg"];
+const MORE_LINES: [&str; 5] = ["-i -q", "-i -q -s 2", "-i -n", "-i -I dtGv", "-i -I dtg"];
 
 /// How long each took, and in which seconds the loading was seen, is measured.
 fn view(ended: &mut Ended) {

@@ -261,8 +261,9 @@ fn compare_starts(bench: &mut Bench) {
         bench.compare(&case, shape::times);
     }
     let refused = ["user=nosuch", "dbname=nosuch", "options='-c nosuch=1'", "options='-c work_mem=x'"];
-    for words in refused {
-        for options in ["-n", "-i", "-n -C"] {
+    for (number, words) in refused.into_iter().enumerate() {
+        let all = ["-n", "-i", "-n -C"];
+        for &options in extent::choose(&all[number % all.len()..][..1], &all[..]) {
             let mut case = case("select 1;", options).named(format!("{words} {options}"));
             let last = case.arguments.len() - 1;
             case.arguments[last] = format!("{DATABASE} {words}");
@@ -285,8 +286,9 @@ fn compare_starts(bench: &mut Bench) {
 /// A password file that is not used, and who a client says it is.
 fn compare_settings_of_connections(bench: &mut Bench) {
     let passwords = "*:*:*:*:secret\n";
-    for options in ["-t 2", "-t 2 -c 3", "-t 2 -C", "-t 2 -c 2 -j 2 -C"] {
-        for file in ["pgpass", ".", "nosuch"] {
+    for (number, options) in ["-t 2", "-t 2 -c 3", "-t 2 -C", "-t 2 -c 2 -j 2 -C"].into_iter().enumerate() {
+        let all = ["pgpass", ".", "nosuch"];
+        for &file in extent::choose(&all[number % all.len()..][..1], &all[..]) {
             let case = case("select 1;", options).file("pgpass", passwords).env("PGPASSFILE", file);
             let case = case.named(format!("password file {file} {options}"));
             bench.compare(&case, shape::times);

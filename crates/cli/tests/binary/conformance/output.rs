@@ -11,7 +11,7 @@ use crate::conformance::shape;
 /// Enough for every option with most others.
 const COMBINATIONS: u64 = 75;
 /// Enough for every option with several others.
-const COMBINATIONS_AFTER_CHANGE: u64 = 32;
+const COMBINATIONS_AFTER_CHANGE: u64 = 20;
 
 /// Tables for the built-in scripts with no more rows than their names need, and a function that fails now and then.
 pub(crate) fn small_tables(bench: &mut Bench) {

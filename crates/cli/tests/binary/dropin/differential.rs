@@ -12,10 +12,10 @@ const INSTALLED: &str = "/usr/lib/postgresql/15/bin/pgbench";
 /// Random command lines beside those that are written down.
 const RANDOM_CASES: usize = 300;
 /// The first of them, tried after a change.
-const RANDOM_CASES_AFTER_CHANGE: usize = 80;
+const RANDOM_CASES_AFTER_CHANGE: usize = 40;
 
-/// Values for options that take one. All are tried with all, or after a change every second value with each option, and
-/// the others with the next option.
+/// Values for options that take one. All are tried with all, or after a change every fourth value with each option, and
+/// the others with the next options.
 const VALUES: [&str; 22] = [
     "",
     " ",
@@ -132,7 +132,7 @@ fn cases() -> Vec<Vec<String>> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let mut cases: Vec<Vec<String>> = ODD.iter().map(|words| owned(words)).collect();
     for (number, option) in WITH_VALUE.into_iter().enumerate() {
-        let (first, step) = extent::choose((number % 2, 2), (0, 1));
+        let (first, step) = extent::choose((number % 4, 4), (0, 1));
         cases.extend(VALUES.iter().skip(first).step_by(step).map(|value| owned(&[option, value])));
     }
     for option in ALONE {

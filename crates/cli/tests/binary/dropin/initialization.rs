@@ -20,7 +20,7 @@ fn the_steps_are_told_line_by_line() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("dropin_init");
     let out = bench
-        .run_pgbench(["-i", "-s", "2", "-q", "-I", "dtGgvpf", "--partitions=2", "-F", "90", &conninfo])
+        .run_pgbench(["-i", "-s", "1", "-q", "-I", "dtGgvpf", "--partitions=2", "-F", "90", &conninfo])
         .exits(0);
     assert_eq!(out.stdout, "");
     let lines: Vec<String> = shape(&out.stderr).lines().map(str::to_owned).collect();
@@ -41,7 +41,7 @@ fn the_steps_are_told_line_by_line() {
     ];
     assert_eq!(told, expected, "{}", out.stderr);
     let mut session = Cluster::session(&conninfo);
-    assert_eq!(count(&mut session, "select count(*) from pgbench_accounts"), "200000");
+    assert_eq!(count(&mut session, "select count(*) from pgbench_accounts"), "100000");
     assert_eq!(
         count(
             &mut session,

@@ -68,7 +68,7 @@ fn a_sample_is_drawn_from_the_seed() {
 #[test]
 fn sums_of_intervals_are_those_of_the_run_and_only_pgbench_loses_the_last() {
     let bench = Bench::new();
-    let out = run(&bench, &["-T", "3", "-l", "--aggregate-interval=1"]);
+    let out = run(&bench, &["-T", "3", "-R", "100", "-l", "--aggregate-interval=1"]);
     let processed =
         out.stdout.lines().find_map(|line| line.strip_prefix("number of transactions actually processed: "));
     let processed: f64 = processed.expect("it is reported").parse().expect("it is a number");
@@ -88,6 +88,8 @@ fn sums_of_intervals_are_those_of_the_run_and_only_pgbench_loses_the_last() {
         "2",
         "-T",
         "1",
+        "-R",
+        "100",
         "-l",
         "--aggregate-interval",
         "1",

@@ -7,19 +7,17 @@ use std::process::Stdio;
 use testkit::cluster::Cluster;
 
 use super::shape;
-use crate::harness::Bench;
+use crate::harness::{Bench, tables_of_pgbench};
 
 /// A fresh database with the tables of the built-in scripts.
-fn loaded(bench: &Bench, name: &str) -> String {
-    let conninfo = Cluster::shared("18").database(name);
-    bench.run_pgbench(["-i", "-q", &conninfo]).exits(0);
-    conninfo
+fn with_tables(name: &str) -> String {
+    tables_of_pgbench(Cluster::shared("18"), name, 1)
 }
 
 #[test]
 fn a_reader_that_has_gone_away_ends_the_program_as_it_ends_programs_in_c() {
     let bench = Bench::new();
-    let conninfo = loaded(&bench, "dropin_closed");
+    let conninfo = with_tables("dropin_closed");
     bench.file("cheap.sql", "select 1;\n");
     let conninfo = conninfo.as_str();
     let calls: [(&[&str], bool); 4] = [
@@ -63,7 +61,7 @@ fn bytes_of_a_file_name_go_out_as_they_came() {
 #[test]
 fn the_report_has_its_lines_in_every_combination_of_options() {
     let bench = Bench::new();
-    let conninfo = loaded(&bench, "dropin_report");
+    let conninfo = with_tables("dropin_report");
     let head = "pgbench (# (pgmeter #), server #)\ntransaction type: <builtin: select only>\nscaling factor: #\n\
                 query mode: simple\nnumber of clients: #\nnumber of threads: #\n";
     let (tries, t) = (
@@ -114,7 +112,7 @@ fn the_report_has_its_lines_in_every_combination_of_options() {
 #[test]
 fn vacuuming_the_scale_and_the_seed_are_told_on_stderr() {
     let bench = Bench::new();
-    let conninfo = loaded(&bench, "dropin_stderr");
+    let conninfo = with_tables("dropin_stderr");
     let out = bench.run_pgbench(["-v", "-s", "7", "-t", "1", "--random-seed=5", &conninfo]).exits(0);
     assert_eq!(
         out.stderr,
@@ -122,9 +120,6 @@ fn vacuuming_the_scale_and_the_seed_are_told_on_stderr() {
          pgbench: warning: scale option ignored, using count from pgbench_branches table (1)\n\
          starting vacuum...end.\nstarting vacuum pgbench_accounts...end.\n"
     );
-    let progress = bench.run_pgbench(["-n", "-S", "-T", "2", "-P", "1", &conninfo]).exits(0).stderr;
-    let first = shape(progress.lines().next().unwrap_or_default());
-    assert_eq!(first, "progress: # s, # tps, lat # ms stddev #, # failed");
 }
 
 #[test]
@@ -183,10 +178,12 @@ fn an_aborted_client_is_told_and_the_status_is_2() {
 fn each_second_of_the_time_asked_for_has_its_progress_line() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("dropin_progress");
-    let script = bench.file("one.sql", "SELECT 1;");
+    let script = bench.file("nap.sql", "\\sleep 10 ms\nSELECT 1;");
     let out = bench.run_pgbench(["-n", "-T", "2", "-P", "1", "-f", script, &conninfo]).exits(0);
     let times: Vec<&str> = out.stderr.lines().filter_map(|line| line.split(" s,").next()).collect();
     assert_eq!(times, ["progress: 1.0", "progress: 2.0"], "{}", out.stderr);
+    let first = shape(out.stderr.lines().next().unwrap_or_default());
+    assert_eq!(first, "progress: # s, # tps, lat # ms stddev #, # failed");
 }
 
 /// As with pgbench, the load does not go on when nobody sees it any more.

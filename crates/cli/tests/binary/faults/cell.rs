@@ -97,7 +97,7 @@ impl<'a> Cell<'a> {
             let load = struck.await_load(fault, tried, &mut run);
             since = Instant::now();
             match load {
-                Some((backend, database)) => held = struck.strike(fault, tried, (backend, &database)),
+                Some(load) => held = struck.strike(fault, tried, load),
                 None => complaints.push("the load never began".to_owned()),
             }
         }

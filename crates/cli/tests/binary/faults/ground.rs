@@ -1,7 +1,6 @@
 //! The server that a fault strikes: one of the test's own, or the one that `quickstart` has started. Says where it is,
 //! which of its backends have load, and does the damage.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Set where a full disk must be tried.
 const REQUIRED: &str = "PGMETER_TEST_MOUNT";
 /// A pause is a stall only beside transactions that are much shorter.
-const STATEMENTS_BEFORE_PAUSE: usize = 40;
+const TRANSACTIONS_BEFORE_PAUSE: u32 = 40;
 /// A load begins, and a server's last sessions end, within this.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The size of a disk that is full soon: a database, and a little.
@@ -170,6 +169,16 @@ pub(crate) fn disk_for_servers(path: &Path) -> Result<SmallDisk, NotTried> {
     small_disk(path, SERVER_MIB, (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()))
 }
 
+/// A load that has begun.
+pub(crate) struct Load {
+    /// A backend that has it.
+    backend: u32,
+    /// Its database.
+    database: String,
+    /// A session of the one who has looked.
+    session: Session,
+}
+
 /// A running server that is about to suffer.
 pub(crate) struct Struck<'a> {
     conninfo: String,
@@ -190,31 +199,21 @@ impl Struck<'_> {
         Struck { conninfo, postmaster: lines[0].parse().expect("a process"), proxy: None }
     }
 
-    /// Waits until the load is on; a backend that has it, and its database. `None` if it never begins.
-    pub(crate) fn await_load(&self, fault: Fault, tried: Tried, run: &mut Running) -> Option<(u32, String)> {
+    /// Waits until the load is on. `None` if it never begins.
+    pub(crate) fn await_load(&self, fault: Fault, tried: Tried, run: &mut Running) -> Option<Load> {
         let is_long = fault == Fault::ServerPaused && tried != Tried::Init;
-        let wanted = if is_long { STATEMENTS_BEFORE_PAUSE } else { 1 };
-        let mut seen = BTreeSet::new();
-        // The control session parses the same statements before the load, so the oldest one does not count.
-        let running = |statement: &str| {
-            format!(
-                "select pid, datname, query_start from pg_stat_activity where query like '{statement}' \
-                 and pid <> pg_backend_pid() order by backend_start offset 1"
-            )
-        };
-        let loaded = match tried {
-            Tried::Init => "select pid, datname, '' from pg_stat_progress_copy".to_owned(),
-            Tried::Quickstart => running("UPDATE pgbench_branches%"),
-            Tried::Bench | Tried::Lab | Tried::Compare | Tried::Pgbench => running("%the load%"),
-        };
+        let loaded = Self::loaded(tried);
         let since = Instant::now();
         let mut session = Cluster::session(&self.conninfo);
         loop {
             let rows = session.query(&loaded).expect("the query is right");
-            seen.extend(rows.iter().map(|row| row.get(2).unwrap_or_default().to_owned()));
-            if let Some(row) = rows.first().filter(|_| seen.len() >= wanted) {
-                let pid = row.get(0).and_then(|pid| pid.parse().ok()).expect("a process");
-                return Some((pid, row.get(1).expect("a database").to_owned()));
+            if let Some(row) = rows.first() {
+                let backend = row.get(0).and_then(|pid| pid.parse().ok()).expect("a process");
+                let database = row.get(1).expect("a database").to_owned();
+                if is_long && !self.await_transactions(tried, &database, run) {
+                    return None;
+                }
+                return Some(Load { backend, database, session });
             }
             if since.elapsed() > PATIENCE || run.has_ended() {
                 return None;
@@ -223,13 +222,46 @@ impl Struck<'_> {
         }
     }
 
+    /// The query for the backends that have the load, and their databases.
+    fn loaded(tried: Tried) -> String {
+        // The control session parses the same statements before the load, so the oldest one does not count.
+        let running = |statement: &str| {
+            format!(
+                "select pid, datname from pg_stat_activity where query like '{statement}' \
+                 and pid <> pg_backend_pid() order by backend_start offset 1"
+            )
+        };
+        match tried {
+            Tried::Init => "select pid, datname from pg_stat_progress_copy".to_owned(),
+            Tried::Quickstart => running("UPDATE pgbench_branches%"),
+            Tried::Bench | Tried::Lab | Tried::Compare | Tried::Pgbench => running("%the load%"),
+        }
+    }
+
+    /// Waits for the first transactions of a load, which the tables count: a busy machine has few looks in a run.
+    fn await_transactions(&self, tried: Tried, database: &str, run: &mut Running) -> bool {
+        let made =
+            if tried == Tried::Quickstart { "count(*) from pgbench_history" } else { "sum(n) from load" };
+        let are_enough =
+            format!("select 1 from (select {made}) as load (made) where made >= {TRANSACTIONS_BEFORE_PAUSE}");
+        let mut session = Cluster::session(&self.of_database(database));
+        while session.query(&are_enough).expect("the query is right").is_empty() {
+            if run.has_ended() {
+                return false;
+            }
+            pause();
+        }
+        true
+    }
+
+    /// How to connect to another database of the server.
+    fn of_database(&self, database: &str) -> String {
+        let own = word(&self.conninfo, "dbname=");
+        self.conninfo.replace(&format!("dbname={own}"), &format!("dbname={database}"))
+    }
+
     /// Does the damage. What is returned goes on with it until it is dropped.
-    pub(crate) fn strike(
-        &self,
-        fault: Fault,
-        tried: Tried,
-        (backend, database): (u32, &str),
-    ) -> Option<Session> {
+    pub(crate) fn strike(&self, fault: Fault, tried: Tried, load: Load) -> Option<Session> {
         match fault {
             Fault::ServerKilled => signal_server(self.postmaster, Signal::KILL),
             Fault::ServerStopped => signal_server(self.postmaster, Signal::STOP),
@@ -239,10 +271,10 @@ impl Struck<'_> {
                 std::thread::sleep(PAUSE);
                 signal_server(self.postmaster, Signal::CONT);
             }
-            Fault::BackendKilled => send(backend, Signal::KILL),
+            Fault::BackendKilled => Self::kill_backend(tried, load),
             Fault::LockHeld => {
                 let table = if tried == Tried::Quickstart { "pgbench_branches" } else { "load" };
-                return Some(self.lock(database, table));
+                return Some(self.lock(load, table));
             }
             Fault::Reset | Fault::WrongBytes => self.proxy.expect("it has a proxy").strike(),
             // Are there from the beginning.
@@ -251,18 +283,42 @@ impl Struck<'_> {
         None
     }
 
-    /// Locks a table that `init` is about to drop.
-    pub(crate) fn lock_for_init(&self) -> Session {
-        self.lock(word(&self.conninfo, "dbname="), "pgbench_branches")
+    /// Kills a backend of the load. It may have ended just before, with a block of a comparison; then the next one is
+    /// killed, until the server ends all its sessions.
+    fn kill_backend(tried: Tried, load: Load) {
+        // The session is of before, so that no backend is killed after the recovery.
+        let Load { backend, mut session, .. } = load;
+        let since = Instant::now();
+        send(backend, Signal::KILL);
+        while let Ok(rows) = session.query(&Self::loaded(tried)) {
+            if let Some(pid) = rows.first().and_then(|row| row.get(0)) {
+                send(pid.parse().expect("a process"), Signal::KILL);
+            }
+            if since.elapsed() > PATIENCE {
+                return;
+            }
+            pause();
+        }
     }
 
-    /// Locks a table of a database until the session ends.
-    fn lock(&self, database: &str, table: &str) -> Session {
-        let old = word(&self.conninfo, "dbname=");
-        let conninfo = self.conninfo.replace(&format!("dbname={old}"), &format!("dbname={database}"));
-        let mut holder = Cluster::session(&conninfo);
-        let lock = format!("create table if not exists {table} (id int); begin; lock table {table}");
-        holder.execute(&lock).expect("a table can be locked");
-        holder
+    /// Locks a table that `init` is about to drop.
+    pub(crate) fn lock_for_init(&self) -> Session {
+        locked(Cluster::session(&self.conninfo), "pgbench_branches")
     }
+
+    /// Locks a table of the load until the session ends. A new session could come too late for a short run.
+    fn lock(&self, load: Load, table: &str) -> Session {
+        let is_here = load.database == word(&self.conninfo, "dbname=");
+        let session =
+            if is_here { load.session } else { Cluster::session(&self.of_database(&load.database)) };
+        locked(session, table)
+    }
+}
+
+/// The session with a lock of a table.
+fn locked(session: Session, table: &str) -> Session {
+    let mut holder = session;
+    let lock = format!("create table if not exists {table} (id int); begin; lock table {table}");
+    holder.execute(&lock).expect("a table can be locked");
+    holder
 }

@@ -15,7 +15,7 @@ fn a_record_says_what_the_server_was_doing() {
     for version in Cluster::versions(["18", "9.6"]) {
         let bench = Bench::new();
         let conninfo = Cluster::shared(version).database("observed");
-        bench.run(["init", "--scale", "1", &conninfo]).exits(0);
+        bench.run(["init", "--scale", "1", "-I", "dtGvp", &conninfo]).exits(0);
         bench.run(["bench", "-c", "4", "-T", "2", "--warmup", "1", &conninfo]).exits(0);
         let record = bench.record();
         let observation = record.observation.expect("it is observed by default");
@@ -71,7 +71,7 @@ fn no_shipped_script_exceeds_its_ceilings() {
         &[("fsync", "on"), ("synchronous_commit", "on"), ("track_wal_io_timing", "on")],
     );
     let conninfo = cluster.database("shipped");
-    Bench::new().run(["init", "--scale", "2", &conninfo]).exits(0);
+    Bench::new().run(["init", "--scale", "1", "-I", "dtGp", &conninfo]).exits(0);
     let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     for [name, setup, protocol] in SHIPPED {
         if !setup.is_empty() {
@@ -83,7 +83,7 @@ fn no_shipped_script_exceeds_its_ceilings() {
         for protocol in protocols {
             let bench = Bench::new();
             let words =
-                ["bench", "-n", "-s", "2", "-c", "8", "-T", "1", "-M", protocol, "-f", &file, &conninfo];
+                ["bench", "-n", "-s", "1", "-c", "8", "-T", "1", "-M", protocol, "-f", &file, &conninfo];
             bench.run(words).exits(0);
             let ceilings = bench.record().observation.expect("it is observed by default").ceilings;
             let has_row = ceilings.iter().any(|it| matches!(it.basis, CeilingBasis::HottestRow { .. }));
@@ -103,7 +103,7 @@ fn the_cpu_time_of_parallel_workers_is_that_of_the_transactions() {
     session.execute("VACUUM ANALYZE numbers").expect("it is vacuumed");
     let cpu_us = |options: &str| {
         let bench = Bench::new();
-        let script = bench.file("sum.sql", "SELECT sum(sqrt(x) * ln(x)) FROM numbers;\n\\sleep 20 ms\n");
+        let script = bench.file("sum.sql", "SELECT sum(sqrt(x) * ln(x)) FROM numbers;\n\\sleep 40 ms\n");
         let mut command = bench.command(["bench", "-n", "-T", "4", "-f", script, &conninfo]);
         crate::harness::finish(command.env("PGOPTIONS", options)).exits(0);
         let cost = bench.record().observation.expect("it was observed").per_transaction;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use results::{Latency, Record};
 use testkit::cluster::Cluster;
 
-use crate::harness::{Bench, Running};
+use crate::harness::{Bench, Running, tables_of_pgbench};
 use crate::null_server::Null;
 use crate::processes::ends;
 
@@ -146,8 +146,7 @@ fn beside_a_lock(bench: &Bench, conninfo: &str, options: &[&str]) -> String {
 #[test]
 fn a_lock_that_makes_transactions_be_skipped_is_in_the_first_line_and_in_all_percentiles() {
     let bench = Bench::new();
-    let conninfo = Cluster::shared("18").database("skipped_in_lock");
-    bench.run(["init", "-q", &conninfo]).exits(0);
+    let conninfo = tables_of_pgbench(Cluster::shared("18"), "skipped_in_lock", 1);
     let load = ["-R", "100", "-T", "5", "--random-seed", "5"];
     let limited = [&load[..], &["-L", "200ms", "--label", "limited"]].concat();
     let report = beside_a_lock(&bench, &conninfo, &limited);

@@ -122,6 +122,7 @@ fn quirk_13_long_sleeps_are_slept_and_the_drop_in_cuts_numbers_from_the_shell_to
         let mut child = crate::quirks::harness::start(&mut desk.prepare(who, "-t 1", script));
         while desk.ask("select 1 from seen where word = 'before'").is_empty() {
             assert!(child.try_wait().expect("the child is ours").is_none(), "it ended too soon");
+            testkit::condition::pause();
         }
         // Whoever does not sleep needs less than this.
         desk.ask("select pg_sleep(0.3)");

@@ -43,13 +43,13 @@ fn quirk_16_no_count_is_lost_between_threads() {
     std::fs::write(desk.path().join("other.sql"), "select 2;\n").expect("a file can be written");
     let run = desk.run(
         Who::Pgbench,
-        "-c 8 -j 4 -t 200 -r --max-tries 0 -L 1000000 -f other.sql",
+        "-c 8 -j 4 -t 100 -r --max-tries 0 -L 1000000 -f other.sql",
         "select 1;\nselect stumble(3, '40001');\n",
     );
     let report = run.exits(0).stdout;
     let (whole, scripts) = report.split_once("SQL script 1").expect("there are two scripts");
-    assert_eq!(numbers(whole, PROCESSED), [1600]);
-    assert_eq!(numbers(scripts, PROCESSED).iter().sum::<u64>(), 1600);
+    assert_eq!(numbers(whole, PROCESSED), [800]);
+    assert_eq!(numbers(scripts, PROCESSED).iter().sum::<u64>(), 800);
     let retries = numbers(whole, "total number of retries: ");
     assert_eq!(numbers(scripts, "total number of retries: ").iter().sum::<u64>(), retries[0]);
     // Average, failures, retries, text.

@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use testkit::cluster::Cluster;
+use testkit::condition::pause;
 
 use crate::quirks::harness::{BOTH, Desk, Finished, Who, finish, let_children_be_interrupted, start};
 
@@ -99,6 +100,7 @@ fn quirk_10_a_failed_prepare_is_taken_as_done_and_preparing_stops_nobody() {
         let mut child = start(&mut desk.prepare(who, "-c 2 -t 1 -M prepared", script));
         while desk.ask("select * from seen").is_empty() {
             assert!(child.try_wait().expect("the child is ours").is_none(), "it ended while one had to wait");
+            pause();
         }
         holder.execute("commit").expect("it is ours");
         Finished::of(child).exits(0);
@@ -114,7 +116,9 @@ fn quirk_20_ctrl_c_ends_the_drop_in_at_once_and_bench_cancels_and_reports() {
     for who in BOTH {
         let desk = Desk::new("quirk_20");
         let child = start(&mut desk.prepare(who, "-t 1", script));
-        while desk.ask(asleep).is_empty() {}
+        while desk.ask(asleep).is_empty() {
+            pause();
+        }
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("the child is still ours");
         let ended = Finished::of(child);
@@ -129,7 +133,9 @@ fn quirk_20_ctrl_c_ends_the_drop_in_at_once_and_bench_cancels_and_reports() {
             Who::Bench => {
                 assert_eq!(ended.status.code(), Some(130), "{ended:?}");
                 assert!(ended.stdout.contains("0 succeeded"), "{}", ended.stdout);
-                while !desk.ask(asleep).is_empty() {}
+                while !desk.ask(asleep).is_empty() {
+                    pause();
+                }
             }
         }
     }

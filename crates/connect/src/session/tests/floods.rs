@@ -3,6 +3,7 @@
 
 use super::fake::{Fake, columns, complete, message, notice, ready, row};
 use super::*;
+use testkit::extent::is_all;
 
 /// Creates a message that is sent repeatedly.
 type Flood = fn() -> Vec<u8>;
@@ -58,7 +59,10 @@ fn an_answer_without_end_is_given_up_before_it_fills_memory() {
             "{name}: {sentence}"
         );
         assert!(memory <= MEMORY_MAX, "{name}: {memory} bytes");
-        // Rows that are not requested are not stored.
+        // Rows that are not requested are not stored. Short messages take long to read.
+        if !is_all() && bytes == FLOOD_OF_SHORT {
+            continue;
+        }
         let (result, memory) = flooded(false, flood, UNKEPT_FLOOD);
         assert!(result.is_ok() && memory < UNKEPT_MAX, "{name}: {memory} bytes, {result:?}");
     }

@@ -324,9 +324,9 @@ pub fn observed_little() -> Record {
 
 /// Two runs that differ in the protocol, with labels.
 pub fn two() -> Vec<(String, Record)> {
-    let mut one = run(&Example { seconds: 60, ..Example::default() });
+    let mut one = run(&Example { seconds: 30, ..Example::default() });
     let mut other =
-        run(&Example { seconds: 60, tps: 2_950.0, median_us: 2_400.0, seed: 7, ..Example::default() });
+        run(&Example { seconds: 30, tps: 2_950.0, median_us: 2_400.0, seed: 7, ..Example::default() });
     one.plan.protocol = results::Protocol::Simple;
     (one.annotation, other.annotation) = Default::default();
     labelled(&mut one, "runA");

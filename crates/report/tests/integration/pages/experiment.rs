@@ -11,7 +11,7 @@ use results::{
     Annotation, StepResult, StepTime, StepsRecord, StoredExperiment, StoredRun, StoredTrial, TableSizes,
     TrialStatus, WaitShare, Warning,
 };
-use testkit::extent::choose;
+use testkit::extent::{choose, is_all};
 
 use crate::pages::browser::{artefact, assert_quiet, browser, marks};
 use crate::pages::example::{self, Example};
@@ -600,7 +600,8 @@ fn steps_are_stacked_and_those_at_their_limit_are_marked() {
     assert!((ratio - (5.0 + 7.0) / (4.0 + 6.0)).abs() < 1e-9);
     assert_eq!(base["steps"][1]["ratios"], serde_json::json!({}));
     assert!(page.replace('\u{a0}', " ").contains("×1.20"), "{page}");
-    assert!(experiment::svg(&steps).contains(">load<") && experiment::png(&steps).is_ok());
+    assert!(experiment::svg(&steps).contains(">load<"));
+    assert_is_picture(&experiment::png(&steps).expect("there is memory"));
     let markdown = experiment::markdown(&steps);
     assert!(markdown.contains("## Steps") && markdown.contains("| ×1.20 |"), "{markdown}");
     assert!(!markdown.contains("| waits |") && !markdown.contains("| best |"), "{markdown}");
@@ -613,8 +614,16 @@ fn pictures_have_a_panel_for_each_part_and_no_mark_is_nowhere() {
     assert!(svg.starts_with("<svg xmlns=") && !svg.contains("NaN") && !svg.contains("inf"));
     assert_eq!(svg.matches("Throughput by clients and protocol").count(), 1);
     assert_eq!(svg.matches("Mean latency by protocol").count(), 3, "a panel for each number of clients");
-    let png = experiment::png(&overview).unwrap();
-    std::fs::write(artefact("experiment.png"), &png).expect("it can be written");
+    // It has the shapes of the other one. After a change, a smaller picture is drawn by the test of steps.
+    if is_all() {
+        let png = experiment::png(&overview).unwrap();
+        std::fs::write(artefact("experiment.png"), &png).expect("it can be written");
+        assert_is_picture(&png);
+    }
+}
+
+/// A PNG that is 2,000 pixels wide.
+fn assert_is_picture(png: &[u8]) {
     assert_eq!((&png[1..4], &png[16..20]), (&b"PNG"[..], &[0, 0, 7, 208][..]));
 }
 
@@ -623,8 +632,9 @@ fn the_page_of_an_experiment_has_its_charts_in_every_width_and_theme_and_is_quie
     let Some(mut browser) = browser() else { return };
     let path = artefact("experiment.html");
     std::fs::write(&path, experiment::html(&overview(stored()))).expect("it can be written");
-    let windows = [(1280, false), (1280, true), (375, false)];
-    for (width, dark) in windows.into_iter().skip(choose(1, 0)) {
+    // After a change, the gallery has an experiment in the other windows.
+    let windows = [(1280, true), (1280, false), (375, false)];
+    for (width, dark) in windows.into_iter().take(choose(1, 3)) {
         browser.window(width, 900, dark);
         browser.open(&path);
         let theme = if dark { "dark" } else { "light" };

@@ -560,8 +560,9 @@ fn the_page_of_query_sets_has_its_charts_and_plans_in_every_width_and_theme_and_
     {
         let path = artefact(&format!("queries-{name}.html"));
         fs::write(&path, shown(sets, Format::Html)).expect("it can be written");
+        // A page that scrolls sideways does it in the narrow window.
         let windows = [(1280, false), (1280, true), (375, false)];
-        for (width, dark) in windows.into_iter().skip(choose(1, 0)) {
+        for (width, dark) in windows.into_iter().skip(choose(2, 0)) {
             browser.window(width, 900, dark);
             browser.open(&path);
             let theme = if dark { "dark" } else { "light" };

@@ -261,14 +261,14 @@ fn errors_of_single_rows_refuse_only_these() {
                 let b = if is_first && row % 70 == 3 { 1 } else { row + 1000 * u64::from(attempt) };
                 format!("{a}\t{b}")
             };
-            table("t", judge(&[("a", "public.positive"), ("b", "integer")]), TestRows(500, row))
+            table("t", judge(&[("a", "public.positive"), ("b", "integer")]), TestRows(200, row))
         });
         let counted =
             "select concat(count(*), ' ', count(distinct b), ' ', min(a)) from t where b % 100 <> 50";
         // A row whose number ends in 50 is refused in each attempt, unless another one was drawn for it.
         let count = lines(&mut session, counted);
-        assert_eq!(count, ["495 495 5"], "{major} {found:?}");
-        assert!(found[0].starts_with("public.t: only 495 of 500 rows; the server accepted "), "{found:?}");
+        assert_eq!(count, ["198 198 5"], "{major} {found:?}");
+        assert!(found[0].starts_with("public.t: only 198 of 200 rows; the server accepted "), "{found:?}");
     }
 }
 
@@ -364,13 +364,13 @@ fn a_table_that_accepts_no_row_is_given_up_early() {
         let mut judge = judge(&[("a", "integer")]);
         judge.conditions.push("(a < 0)".to_owned());
         judge.constraints.push("never".to_owned());
-        table("t", judge, TestRows(100_000, |_, row| row.to_string()))
+        table("t", judge, TestRows(30_000, |_, row| row.to_string()))
     });
     assert_eq!(lines(&mut session, "select count(*) from t"), ["0"]);
     assert_eq!(
         found,
         [
-            "public.t: only 0 of 100,000 rows; the server accepted 0 % of 300,000 generated rows. It checked them because \
+            "public.t: only 0 of 30,000 rows; the server accepted 0 % of 90,000 generated rows. It checked them because \
           pgmeter cannot guarantee never. Directives for the columns of the constraints can raise this share"
         ]
     );
