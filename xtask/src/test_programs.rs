@@ -1,6 +1,6 @@
 //! Runs the test programs of the workspace. Most tests wait for servers, so several programs run at a time, each with more
 //! threads than the machine has processors. Tests that measure are in modules named `measuring`: they run afterwards,
-//! few at a time. Those in modules named `nightly` run only if all are asked for. Cargo would run one program after the
+//! three at a time. Those in modules named `nightly` run only if all are asked for. Cargo would run one program after the
 //! other.
 
 use std::collections::VecDeque;
@@ -14,11 +14,11 @@ use crate::leftovers::Scratch;
 use crate::programs::TestProgram;
 use crate::test_output::{self, TestCounts};
 
-/// Programs that run at the same time, also of those that measure.
+/// Programs that run at the same time.
 const PROGRAMS_AT_ONCE: usize = 2;
 /// Tests of a program that run at the same time.
 const TEST_THREADS: usize = 6;
-/// Tests of a program that measure and run at the same time. Most of them wait for sleeping backends.
+/// Tests that measure and run at the same time. Most of them wait for sleeping backends.
 const MEASURING_THREADS: usize = 3;
 /// A part of the path of a test that measures.
 const MEASURING: &str = "measuring::";
@@ -91,7 +91,7 @@ pub fn run(
     let _stand_ins = scratch.replace_initdb()?;
     let runner = Runner { extent, scratch, start: Instant::now(), limit };
     let mut ended = runner.run_all(together, PROGRAMS_AT_ONCE)?;
-    ended.extend(runner.run_all(afterwards, PROGRAMS_AT_ONCE)?);
+    ended.extend(runner.run_all(afterwards, 1)?);
     Ok(EndedTests { programs: ended, left_out })
 }
 

@@ -138,25 +138,10 @@ fn nothing_of_another_role_runs_in_a_question_of_pgmeters_own() {
         bench.file("steps.toml", &STEPS.replace("DSN", &dsn));
         let compare =
             ["compare", "--factor", "settings.geqo=on,off", "--key", "workload=none", "-f", "one.sql"];
+        let load = "bench -n -c 2 -T 1 -R 50 --observe full -f one.sql".split(' ');
+        let load: Vec<&str> = load.chain([dsn.as_str()]).collect();
         let runs: [(&[&str], i32); 6] = [
-            (
-                &[
-                    "bench",
-                    "-n",
-                    "-c",
-                    "2",
-                    "-T",
-                    "1",
-                    "-R",
-                    "50",
-                    "--observe",
-                    "full",
-                    "-f",
-                    "one.sql",
-                    &dsn,
-                ],
-                0,
-            ),
+            (&load, 0),
             (&["init", "--scale", "1", &dsn], 0),
             (&["init", "--scale", "1", "--resume", &dsn], 0),
             (&["lab", "run", "trapped.toml", "--store", "out/"], 0),

@@ -38,10 +38,15 @@ pub(crate) fn send(pid: u32, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
-/// Stops or continues a server: its postmaster first, so that no more processes come.
+/// Stops, continues or kills a server: its postmaster is stopped first, so that no more processes come. The processes of
+/// a dead one would have another parent.
 pub(crate) fn signal_server(postmaster: u32, signal: Signal) {
-    send(postmaster, signal);
+    let first = if signal == Signal::KILL { Signal::STOP } else { signal };
+    send(postmaster, first);
     descendants(postmaster).into_iter().for_each(|(pid, _)| send(pid, signal));
+    if first != signal {
+        send(postmaster, signal);
+    }
 }
 
 /// Processes that programs of this test have started, and that still run.

@@ -1,4 +1,5 @@
 //! Workloads of the shelf on a server that is killed while they run: what was committed is there, and consistent.
+//! What they do on a server that lives is tested in `shelf`.
 
 use std::fs;
 use std::path::Path;

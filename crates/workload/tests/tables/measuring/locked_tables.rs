@@ -95,13 +95,14 @@ fn the_limits_of_waits_for_locks_are_those_of_the_target() {
     reader.execute("begin; select from pgbench_history").expect("a lock");
     let mut limited = target(&mut session);
     // One try, which is longer than one of the default, however busy the machine is.
-    limited.patience = Patience { lock_timeout: Duration::from_secs(2), limit: Duration::from_millis(1) };
+    let two_seconds = Duration::from_secs(2);
+    limited.patience = Patience { lock_timeout: two_seconds, limit: two_seconds };
     let mut session = Session::connect(&limited).expect("a session");
     let prepared = prepare(&Tpcb, &mut session, Truncation::OwnTables);
     let told = prepared.failed.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let longest = told.split_once("was not granted in 1 try, the longest wait was ").map(|(_, rest)| rest);
     let longest: Option<f64> = longest.and_then(|rest| rest.split_once(" s")?.0.parse().ok());
-    assert!(longest.is_some_and(|seconds| seconds >= 2.0), "{told}");
+    assert!(longest.is_some_and(|seconds| seconds > 1.9), "{told}");
     assert!(prepared.truncated.is_empty());
 }
 
