@@ -61,11 +61,16 @@ const WHEN: &str = "insert into seen select backend_start, clock_timestamp() fro
 #[test]
 fn quirk_09_the_time_counts_from_before_connecting_and_a_connect_stops_nobody() {
     let desk = Desk::new("quirk_09");
-    desk.execute("create table seen (began timestamptz, ran timestamptz)");
-    // Every connection takes longer than the run.
+    // Every connection that asks for it takes longer than the run. A signal would end post_auth_delay early.
+    desk.execute(
+        "create table seen (began timestamptz, ran timestamptz);
+         create function wait() returns event_trigger language plpgsql as
+           $$ begin perform pg_sleep(current_setting('quirk.delay', true)::float); end $$;
+         create event trigger wait on login execute function wait()",
+    );
     let run = |who: Who, arguments: &str| {
         let mut command = desk.prepare(who, arguments, WHEN);
-        finish(command.env("PGOPTIONS", "-c post_auth_delay=1")).exits(0)
+        finish(command.env("PGOPTIONS", "-c quirk.delay=1.1")).exits(0)
     };
     run(Who::Pgbench, "-T 1").says(&["number of transactions actually processed: 0\n"]);
     assert_eq!(desk.ask("select count(*) from seen"), ["0"]);

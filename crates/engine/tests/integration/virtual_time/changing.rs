@@ -9,7 +9,7 @@ use stats::rate::{GapLaw, LoadStage, RateCurve, RateNotation};
 use testkit::extent::is_all;
 use testkit::fake::{FakeServer, Service};
 
-use super::support::{Ran, mix, ms, plan, run, run_until, seconds, try_run, us};
+use super::support::{Ran, mix, ms, plan, run, run_until, seconds, slow, try_run, us};
 
 fn curve(text: &str) -> RateCurve {
     match text.parse() {
@@ -200,11 +200,11 @@ fn working(plan: &Plan, ran: &Ran, until_s: usize) -> Vec<usize> {
 fn clients_work_in_the_stages_that_have_room_for_them() {
     for warmup in [ms(0), ms(700)] {
         let plan = Plan { warmup, ..staged(9, "3s@2c, 3s@8c, 4s@1c") };
-        let ran = run(&plan, FakeServer::default());
+        let ran = run(&plan, slow());
         assert_eq!(working(&plan, &ran, 10), [2, 2, 2, 8, 8, 8, 1, 1, 1, 1]);
-        // 500 µs each.
-        let expected = 2_000 * (3 * 2 + 3 * 8 + 4);
-        assert!(ran.counts().succeeded.abs_diff(expected) <= 40, "{:?}", ran.counts());
+        // 2 ms each.
+        let expected = 500 * (3 * 2 + 3 * 8 + 4);
+        assert!(ran.counts().succeeded.abs_diff(expected) <= 10, "{:?}", ran.counts());
         assert_eq!(ran.counts().scheduled, ran.counts().succeeded);
         assert_eq!(ran.summary().duration, seconds(10));
     }

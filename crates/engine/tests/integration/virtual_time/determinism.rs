@@ -4,7 +4,7 @@
 use pgmeter_engine::{Limit, Plan};
 use testkit::fake::{FakeServer, Fault, FaultEffect, FaultTrigger, Pieces, Service, Stall};
 
-use super::support::{Ran, at_ms, fault, mix, ms, run, seconds, us};
+use super::support::{Ran, at_ms, fault, mix, ms, run, seconds, slow, us};
 
 const TRANSFER: &str = "\\set aid random(1, 1000)\nBEGIN;\nUPDATE a SET b = b + 1 WHERE aid = :aid;\nEND;\n";
 const LOOKUP: &str = "\\set aid random(1, 1000)\nSELECT b FROM a WHERE aid = :aid;\n";
@@ -36,7 +36,7 @@ fn eventful(plan_seed: u64, server_seed: u64, rate_per_s: Option<f64>) -> Ran {
         pieces: Pieces::Random { longest: 40, gap: us(3) },
         stalls: vec![Stall { from: at_ms(1200), until: at_ms(1500) }],
         faults,
-        ..FakeServer::default()
+        ..slow()
     };
     run(&plan, server)
 }

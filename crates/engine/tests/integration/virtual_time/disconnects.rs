@@ -9,7 +9,7 @@ use stats::{AttemptOutcome, LossCause, Outage, ReconnectPolicy};
 use testkit::fake::{Down, Entry, FakeServer, FaultEffect, FaultTrigger, Received, Refusal, Service};
 
 use super::arrivals;
-use super::support::{Ran, at_ms, fault, faulty, mix, ms, plan, run, seconds, try_run};
+use super::support::{Ran, at_ms, fault, faulty, mix, ms, plan, run, seconds, slow, try_run};
 
 const BLOCK: &str = "BEGIN;\nUPDATE t SET a = 1;\nCOMMIT;\n";
 
@@ -22,10 +22,7 @@ pub(super) fn returning(policy: &str, plan: Plan) -> Plan {
 
 /// A server that is down from 2 s to 5 s.
 fn down(effect: FaultEffect, refusal: Refusal) -> FakeServer {
-    FakeServer {
-        downs: vec![Down { from: at_ms(2_000), until: at_ms(5_000), effect, refusal }],
-        ..FakeServer::default()
-    }
+    FakeServer { downs: vec![Down { from: at_ms(2_000), until: at_ms(5_000), effect, refusal }], ..slow() }
 }
 
 /// For tests of connections, whose transactions may be few.
@@ -158,7 +155,7 @@ fn a_server_that_never_comes_back_does_not_keep_the_run_from_its_end() {
     let forever = Down { until: at_ms(1_000_000), ..killed().downs[0].clone() };
     for rate_per_s in [None, Some(50.0)] {
         let plan = returning("backoff:10ms..1s", Plan { clients: 3, rate_per_s, ..plan(BLOCK) });
-        let ran = run(&plan, FakeServer { downs: vec![forever.clone()], ..FakeServer::default() });
+        let ran = run(&plan, FakeServer { downs: vec![forever.clone()], ..slow() });
         assert_eq!(ran.outcome.end, End::Complete);
         assert!(
             ran.outcome.elapsed >= seconds(10) && ran.outcome.elapsed < ms(10_300),
@@ -318,7 +315,7 @@ fn by_default_a_lost_connection_aborts_its_client() {
 #[test]
 fn a_connection_for_each_transaction_cannot_be_combined_with_reconnecting() {
     let plan = returning("immediate", Plan { reconnect: true, ..plan(BLOCK) });
-    let refused = try_run(&plan, FakeServer::default(), Duration::MAX);
+    let refused = try_run(&plan, slow(), Duration::MAX);
     assert!(matches!(refused, Err(EngineError::Plan(_))));
 }
 

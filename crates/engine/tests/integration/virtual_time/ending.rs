@@ -9,12 +9,12 @@ use pgmeter_engine::{
 };
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Service, Stall};
 
-use super::support::{at_ms, fault, faulty, ms, plan, run, seconds};
+use super::support::{at_ms, fault, faulty, ms, plan, run, seconds, slow};
 
 /// A server that answers nothing during this period.
 fn silent(from_ms: u64, until_ms: u64) -> FakeServer {
     let stalls = vec![Stall { from: at_ms(from_ms), until: at_ms(until_ms) }];
-    FakeServer { stalls, ..FakeServer::default() }
+    FakeServer { stalls, ..slow() }
 }
 
 fn timed(clients: usize, text: &str) -> Plan {
@@ -80,7 +80,7 @@ fn one_client_that_is_stuck_neither_keeps_the_others_nor_dilutes_their_throughpu
 #[test]
 fn a_sleep_that_is_too_long_is_cut_off_too() {
     let plan = Plan { grace: Grace::Fixed(ms(500)), ..timed(2, "SELECT 1;\n\\sleep 100 s\n") };
-    let ran = run(&plan, FakeServer::default());
+    let ran = run(&plan, slow());
     assert_eq!(ran.outcome.end, cut_off(2, 2, ms(500)));
     assert_eq!(ran.counts().unfinished, 2);
     let sentence = match ran.outcome.end {
@@ -95,7 +95,7 @@ fn a_sleep_that_is_too_long_is_cut_off_too() {
 
 #[test]
 fn a_shell_command_that_takes_too_long_is_cut_off_and_pgbench_waits_for_it() {
-    let server = || FakeServer { shell_time: seconds(100), ..FakeServer::default() };
+    let server = || FakeServer { shell_time: seconds(100), ..slow() };
     let plan = Plan { grace: Grace::Fixed(ms(500)), ..timed(2, "SELECT 1;\n\\shell true\n") };
     let ran = run(&plan, server());
     assert_eq!(ran.outcome.end, cut_off(2, 2, ms(500)));
@@ -151,7 +151,7 @@ fn time_that_is_up_early_ends_the_run_as_its_limit_would() {
         time_is_up.store(progress.elapsed >= seconds(2), Ordering::Relaxed);
     };
     let request = StopRequest { stop: &stop, time_is_up: Some(&time_is_up), shared: None, gate: None };
-    let driver = FakeServer::default().driver();
+    let driver = slow().driver();
     let outcome = run_on(&plan, driver, request, &mut observer, &no_tracer).expect("an outcome");
     assert_eq!((outcome.end, outcome.summary.total.counts.unfinished), (End::Complete, 0));
     assert!(outcome.elapsed < ms(2200), "{:?}", outcome.elapsed);
@@ -162,7 +162,7 @@ fn a_deadline_ends_a_run_whatever_its_limit() {
     let deadline = Some(seconds(5));
     for limit in [Limit::Duration(seconds(600)), Limit::TransactionsPerClient(u64::MAX)] {
         let plan = Plan { limit, deadline, clients: 2, ..plan("SELECT 1;") };
-        let ran = run(&plan, FakeServer::default());
+        let ran = run(&plan, slow());
         let exceeded = Exceeded::Deadline(seconds(5));
         assert_eq!(ran.outcome.end, End::CutOff(CutOff { clients: 2, of: 2, exceeded }));
         assert!(ran.summary().duration < ms(5200), "{:?}", ran.summary().duration);

@@ -11,7 +11,7 @@ use testkit::fake::{Down, FakeServer, FaultEffect, Refusal, Service};
 use super::arrivals;
 use super::disconnects::returning;
 use super::onlooker::{Onlooker, Seen};
-use super::support::{at_ms, ms, plan, seconds};
+use super::support::{at_ms, ms, plan, seconds, slow};
 
 /// Runs a plan whose gate changes at whole seconds of the run; returns the transactions that the tracer received.
 fn run_gated(plan: &Plan, server: FakeServer, changes: &[(u64, GateState)]) -> (Outcome, Vec<Seen>) {
@@ -42,7 +42,7 @@ const PAUSE_3_TO_6: [(u64, GateState); 2] = [(3, GateState::Paused), (6, GateSta
 #[test]
 fn no_transaction_starts_in_a_pause_and_those_in_progress_finish() {
     // A transaction takes 400 ms, so that all clients are inside one when the pause begins.
-    let server = FakeServer { service: Service::Fixed(ms(400)), ..FakeServer::default() };
+    let server = FakeServer { service: Service::Fixed(ms(400)), ..slow() };
     let (outcome, seen) = run_gated(&Plan { clients: 5, ..plan("SELECT 1;") }, server, &PAUSE_3_TO_6);
     assert_eq!(outcome.end, End::Complete);
     let counts = outcome.summary.total.counts;
@@ -57,7 +57,7 @@ fn no_transaction_starts_in_a_pause_and_those_in_progress_finish() {
 #[test]
 fn arrivals_of_a_pause_are_skipped_and_none_is_lost_or_comes_in_a_burst() {
     let plan = Plan { clients: 20, rate_per_s: Some(500.0), ..plan("SELECT 1;") };
-    let (outcome, seen) = run_gated(&plan, FakeServer::default(), &PAUSE_3_TO_6);
+    let (outcome, seen) = run_gated(&plan, slow(), &PAUSE_3_TO_6);
     let counts = outcome.summary.total.counts;
     assert_eq!(outcome.end, End::Complete);
     assert_eq!(counts.scheduled, arrivals::count(&plan, ms(0), seconds(10)), "none is lost");
@@ -78,7 +78,7 @@ fn arrivals_of_a_pause_are_skipped_and_none_is_lost_or_comes_in_a_burst() {
 fn a_run_that_is_paused_at_its_end_ends_in_time_and_counts_all_arrivals() {
     for (rate_per_s, clients) in [(None, 3), (Some(500.0), 20)] {
         let plan = Plan { clients, rate_per_s, ..plan("SELECT 1;") };
-        let (outcome, _) = run_gated(&plan, FakeServer::default(), &[(3, GateState::Paused)]);
+        let (outcome, _) = run_gated(&plan, slow(), &[(3, GateState::Paused)]);
         assert_eq!(outcome.end, End::Complete, "no client is cut off");
         assert!((seconds(10)..ms(10_200)).contains(&outcome.elapsed), "{:?}", outcome.elapsed);
         let counts = outcome.summary.total.counts;
@@ -95,7 +95,7 @@ fn a_number_of_transactions_is_reached_after_a_pause() {
     let limit = Limit::TransactionsPerClient(10_000);
     let plan = Plan { clients: 4, limit, silence_limit: Some(seconds(5)), ..plan("SELECT 1;") };
     let changes = [(1, GateState::Paused), (60, GateState::Open)];
-    let (outcome, _) = run_gated(&plan, FakeServer::default(), &changes);
+    let (outcome, _) = run_gated(&plan, slow(), &changes);
     // The silence of a pause is not the server's.
     assert_eq!(outcome.end, End::Complete);
     assert_eq!(outcome.summary.total.counts.succeeded, 40_000);
@@ -105,8 +105,7 @@ fn a_number_of_transactions_is_reached_after_a_pause() {
 #[test]
 fn a_script_without_sql_pauses_too() {
     let plan = Plan { clients: 2, limit: Limit::Duration(seconds(4)), ..plan("\\sleep 10 ms\n") };
-    let (outcome, seen) =
-        run_gated(&plan, FakeServer::default(), &[(1, GateState::Paused), (3, GateState::Open)]);
+    let (outcome, seen) = run_gated(&plan, slow(), &[(1, GateState::Paused), (3, GateState::Open)]);
     assert_eq!(outcome.end, End::Complete);
     assert_eq!(started_between(&seen, at_ms(1_000) + NOTICED, at_ms(3_000)), 0);
     assert!(started_between(&seen, at_ms(3_200), at_ms(4_000)) > 100);
@@ -121,7 +120,7 @@ fn a_connection_that_is_lost_in_a_pause_is_made_again_and_its_client_goes_on_onc
             effect: FaultEffect::Reset,
             refusal: Refusal::Refused,
         }],
-        ..FakeServer::default()
+        ..slow()
     };
     let plan = returning("immediate", Plan { clients: 5, ..plan("SELECT 1;") });
     let (outcome, seen) = run_gated(&plan, server, &PAUSE_3_TO_6);
@@ -140,7 +139,7 @@ fn a_gate_that_is_ended_ends_the_run_as_its_limit_would() {
         let plan = Plan { clients: 3, limit, ..plan("SELECT 1;") };
         // Also out of a pause.
         for changes in [&[(4, GateState::Ended)][..], &[(2, GateState::Paused), (4, GateState::Ended)]] {
-            let (outcome, _) = run_gated(&plan, FakeServer::default(), changes);
+            let (outcome, _) = run_gated(&plan, slow(), changes);
             assert_eq!((outcome.end, outcome.summary.total.counts.unfinished), (End::Complete, 0));
             assert!((seconds(4)..ms(4_200)).contains(&outcome.elapsed), "{:?}", outcome.elapsed);
         }

@@ -8,7 +8,7 @@ use stats::{Population, Timestamp};
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received, Rows, Service};
 
 use super::disconnects::returning;
-use super::support::{Ran, at_ms, fault, faulty, mix, ms, plan, run, seconds, try_run};
+use super::support::{Ran, at_ms, fault, mix, ms, plan, run, seconds, slow, try_run};
 
 fn populated(clients: usize, population: Population) -> Plan {
     Plan { clients, population, ..plan("SELECT 1;") }
@@ -44,7 +44,7 @@ fn is_start(message: &Received) -> bool {
 #[test]
 fn only_the_active_clients_work_and_each_gets_its_turn() {
     let plan = populated(50, active("10%, 200ms"));
-    let server = || FakeServer { service: Service::Fixed(ms(2)), ..FakeServer::default() };
+    let server = || FakeServer { service: Service::Fixed(ms(2)), ..slow() };
     let ran = run(&plan, server());
     assert_eq!(ran.outcome.end, End::Complete);
     assert_eq!(ran.seen.iter().map(|seen| seen.client).collect::<BTreeSet<_>>().len(), 50);
@@ -57,7 +57,7 @@ fn only_the_active_clients_work_and_each_gets_its_turn() {
 #[test]
 fn sessions_end_with_their_lifetime_between_two_transactions() {
     let plan = populated(20, lifetime("1s, 20%"));
-    let ran = run(&plan, FakeServer { service: Service::Fixed(ms(5)), ..FakeServer::default() });
+    let ran = run(&plan, FakeServer { service: Service::Fixed(ms(5)), ..slow() });
     let counts = ran.counts();
     assert_eq!((ran.outcome.end.clone(), counts.failed, counts.unfinished), (End::Complete, 0, 0));
     let starts = times(&ran, is_start);
@@ -83,7 +83,7 @@ fn sessions_end_with_their_lifetime_between_two_transactions() {
 fn in_a_storm_all_clients_connect_again_at_once_and_only_those() {
     for (text, clients) in [("1s", 100), ("1s, 30%", 30)] {
         let limit = Limit::Duration(ms(1_500));
-        let server = FakeServer { service: Service::Fixed(ms(5)), ..FakeServer::default() };
+        let server = FakeServer { service: Service::Fixed(ms(5)), ..slow() };
         let ran = run(&Plan { limit, ..populated(100, storms(&[text])) }, server);
         let counts = ran.counts();
         assert_eq!((ran.outcome.end.clone(), counts.failed, counts.unfinished), (End::Complete, 0, 0));
@@ -104,7 +104,7 @@ fn idle_thinking_and_waiting_clients_take_part_in_a_storm() {
     let thinking = Plan { think_time: "3s".parse().ok(), ..populated(30, storm.clone()) };
     let waiting = Plan { rate_per_s: Some(5.0), ..populated(30, storm) };
     for plan in [populated(30, idle), thinking, waiting] {
-        let ran = run(&plan, FakeServer::default());
+        let ran = run(&plan, slow());
         assert_eq!(ran.outcome.end, End::Complete);
         assert_eq!(ran.counts().failed + ran.counts().unfinished, 0, "{:?}", ran.counts());
         let again = times(&ran, is_start).split_off(30);
@@ -118,7 +118,7 @@ fn idle_thinking_and_waiting_clients_take_part_in_a_storm() {
 fn arrivals_are_kept_when_their_clients_connect_again() {
     let with = |population| {
         let plan = Plan { rate_per_s: Some(300.0), ..populated(40, population) };
-        run(&plan, FakeServer::default()).counts()
+        run(&plan, slow()).counts()
     };
     let plain = with(Population::default());
     let stormy = with(Population { session_lifetime: "2s".parse().ok(), ..storms(&["3s", "3.5s, 50%"]) });
@@ -130,7 +130,7 @@ fn all_connections_of_a_client_are_made_anew() {
     let mut plan = mix(&[("SELECT 1;", 1), ("SELECT 2;", 1)]);
     plan.targets.push(super::support::target("other"));
     plan.scripts[1].target = 1;
-    let ran = run(&Plan { clients: 4, population: storms(&["2s"]), ..plan }, FakeServer::default());
+    let ran = run(&Plan { clients: 4, population: storms(&["2s"]), ..plan }, slow());
     assert_eq!(ran.outcome.end, End::Complete);
     assert_eq!(times(&ran, is_start).len(), 4 * 2 * 2);
     assert_eq!(renewals(&ran).storms[0].connected, 4);
@@ -141,7 +141,7 @@ fn a_client_that_cannot_connect_again_is_aborted_or_goes_on_by_the_policy() {
     // After the first connections of all three clients.
     let refused = || {
         let effect = FaultEffect::fatal("53300", "sorry, too many clients already");
-        faulty(vec![fault(3, FaultTrigger::StartUp, effect)])
+        FakeServer { faults: vec![fault(3, FaultTrigger::StartUp, effect)], ..slow() }
     };
     let ran = run(&populated(3, storms(&["2s"])), refused());
     let [(_, why)] = ran.aborted()[..] else { panic!("{:?}", ran.aborted()) };
@@ -157,7 +157,7 @@ fn a_client_that_cannot_connect_again_is_aborted_or_goes_on_by_the_policy() {
 
 #[test]
 fn a_run_that_ends_in_a_storm_ends_in_time_and_says_who_was_left() {
-    let server = FakeServer { network_delay: ms(400), ..FakeServer::default() };
+    let server = FakeServer { network_delay: ms(400), ..slow() };
     let plan = Plan { limit: Limit::Duration(seconds(3)), ..populated(5, storms(&["2.9s"])) };
     let ran = run(&plan, server);
     let storm = renewals(&ran).storms[0];
@@ -170,7 +170,7 @@ fn a_run_that_ends_in_a_storm_ends_in_time_and_says_who_was_left() {
 fn slow_readers_take_as_long_as_their_speed_allows_and_others_do_not() {
     // About 100 kB for each answer.
     let (rows, service) = (Rows { count: 1_000, bytes: 100 }, Service::Fixed(ms(50)));
-    let server = FakeServer { rows, service, ..FakeServer::default() };
+    let server = FakeServer { rows, service, ..slow() };
     let slow = Population { slow_readers: "50%, 64kB/s".parse().ok(), ..Population::default() };
     let plan = Plan { event_loop: EventLoopChoice::Epoll, ..populated(2, slow) };
     let ran = run(&plan, server);
@@ -184,7 +184,7 @@ fn slow_readers_take_as_long_as_their_speed_allows_and_others_do_not() {
 
 #[test]
 fn a_population_that_does_not_fit_the_load_is_refused() {
-    let refused = |plan: Plan| match try_run(&plan, FakeServer::default(), seconds(99)) {
+    let refused = |plan: Plan| match try_run(&plan, slow(), seconds(99)) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("the plan was accepted"),
     };

@@ -16,7 +16,7 @@ use stats::{EncodedInterval, Gaps, Interval, Summary, Timestamp};
 use testkit::fake::{Down, FakeServer, FaultEffect, FaultTrigger, Refusal, Service, Stall};
 
 use super::disconnects::returning;
-use super::support::{at_ms, fault, faulty, mix, ms, plan, seconds};
+use super::support::{at_ms, fault, faulty, mix, ms, plan, seconds, slow};
 
 const RANKS: usize = 4;
 
@@ -309,7 +309,7 @@ fn errors_aborted_clients_and_outages_of_all_ranks_are_those_of_the_run() {
         effect: FaultEffect::Reset,
         refusal: Refusal::Refused,
     };
-    let server = FakeServer { downs: vec![down], ..FakeServer::default() };
+    let server = FakeServer { downs: vec![down], ..slow() };
     let limit = Limit::Duration(seconds(4));
     let make = || returning("backoff:100ms..1s", Plan { clients: 8, limit, ..plan("UPDATE t SET a = 1;") });
     let (one, _) = alone(&make(), &server);

@@ -8,7 +8,7 @@ use connect::{Address, Transport};
 use pgmeter_engine::{EngineError, HostPlan, Limit, Outcome, Plan, Progress, ScriptPlan, TargetPlan, run_on};
 use script::{Dialect, Symbols};
 use stats::{Counts, Interval, Summary, Timestamp};
-use testkit::fake::{FakeServer, Fault, FaultEffect, FaultTrigger, Log};
+use testkit::fake::{FakeServer, Fault, FaultEffect, FaultTrigger, Log, Service};
 use wire::StartupParameters;
 
 use super::onlooker::{Onlooker, Seen, Testimony};
@@ -157,6 +157,11 @@ fn check_tracer(plan: &Plan, ran: &Ran) {
 /// A fault on one connection.
 pub fn fault(connection: usize, trigger: FaultTrigger, effect: FaultEffect) -> Fault {
     Fault { connection: Some(connection), trigger, effect }
+}
+
+/// A server with 2 ms for a statement instead of 0.5 ms, for closed loops whose number of transactions proves nothing.
+pub fn slow() -> FakeServer {
+    FakeServer { service: Service::Fixed(us(1_900)), ..FakeServer::default() }
 }
 
 /// A server with these faults only.

@@ -14,7 +14,7 @@ use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received};
 use wire::SqlState;
 
 use super::disconnects::returning;
-use super::support::{at_ms, fault, faulty, ms, plan};
+use super::support::{at_ms, fault, faulty, ms, plan, slow};
 
 /// What the tracer was told, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +97,7 @@ fn token(sequence: u64, tries: u32) -> Token {
 
 #[test]
 fn a_token_is_in_the_message_of_its_statement_and_is_noted_before() {
-    let (_, notes, statements) = run(&writing(2), FakeServer::default(), usize::MAX);
+    let (_, notes, statements) = run(&writing(2), slow(), usize::MAX);
     assert_eq!(
         statements,
         [
@@ -122,7 +122,7 @@ fn a_token_is_in_the_message_of_its_statement_and_is_noted_before() {
 #[test]
 fn prepared_tokens_are_parsed_once() {
     let plan = Plan { protocol: Protocol::Prepared, ..writing(3) };
-    let driver = FakeServer::default().driver();
+    let driver = slow().driver();
     let log = driver.log();
     run_on(&plan, driver, &AtomicBool::new(false), &mut |_| {}, &pgmeter_engine::no_tracer)
         .expect("an outcome");
@@ -174,7 +174,7 @@ fn an_error_that_leaves_it_open_is_a_doubt() {
 #[test]
 fn commits_of_one_pass_are_noted_together_and_each_before_it_is_sent() {
     let plan = Plan { clients: 8, ..writing(20) };
-    let (_, notes, statements) = run(&plan, FakeServer::default(), usize::MAX);
+    let (_, notes, statements) = run(&plan, slow(), usize::MAX);
     assert_eq!(statements.len(), 160);
     let all = notes.all();
     let flushes = all.iter().filter(|told| **told == Told::Flush).count();
@@ -191,7 +191,7 @@ fn commits_of_one_pass_are_noted_together_and_each_before_it_is_sent() {
 #[test]
 fn a_commit_that_cannot_be_noted_is_not_sent_and_the_run_ends() {
     let plan = Plan { clients: 4, ..writing(1000) };
-    let (outcome, notes, statements) = run(&plan, FakeServer::default(), 5);
+    let (outcome, notes, statements) = run(&plan, slow(), 5);
     let all = notes.all();
     let last = all.iter().rposition(|told| *told == Told::Flush).expect("some were noted");
     let noted = all[..last].iter().filter(|told| matches!(told, Told::Sending(_))).count();
