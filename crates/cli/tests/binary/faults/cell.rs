@@ -129,7 +129,12 @@ impl<'a> Cell<'a> {
         let Row { fault, tried, .. } = *self.row;
         // No end depends on the throughput.
         let is_slow = fault == Fault::SlowReader && tried != Tried::Compare;
-        let pause = if is_slow { "\n\\sleep 200 ms\n" } else { "\n\\sleep 5 ms\n" };
+        let pause = match tried {
+            // The drop-in names the command in which a client is; none, if it sleeps.
+            Tried::Pgbench if !is_slow => "\nSELECT pg_sleep(0.005) /* the load */;\n",
+            _ if is_slow => "\n\\sleep 200 ms\n",
+            _ => "\n\\sleep 5 ms\n",
+        };
         self.bench.file("load.sql", &(script(fault, tried) + pause));
         self.bench.file("tables.sql", &tables(fault));
         let conninfo = self.ground.as_ref().map(Ground::conninfo).unwrap_or_default();
