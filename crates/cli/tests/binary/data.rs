@@ -76,10 +76,11 @@ fn a_server_reads_the_schema() {
 fn one_table_goes_to_a_file_as_csv_and_threads_do_not_change_it() {
     let bench = Bench::new();
     let schema = bench.file("schema.sql", SCHEMA).to_owned();
-    let one = ["data", "--schema", &schema, "--size", "5000", "--table", "customer", "--format", "csv"];
+    // Three pieces, so that each thread has one.
+    let one = ["data", "--schema", &schema, "--size", "15000", "--table", "customer", "--format", "csv"];
     let printed = bench.run(one).exits(0);
     assert!(printed.stdout.starts_with("id,language\n1,"), "{}", &printed.stdout[..40]);
-    assert_eq!(printed.stdout.lines().count(), 10_001);
+    assert_eq!(printed.stdout.lines().count(), 30_001);
     bench.run(one.iter().chain(&["--jobs", "3", "-o", "rows.csv"])).exits(0);
     let file = std::fs::read_to_string(bench.path().join("rows.csv")).expect("the file is there");
     assert!(file == printed.stdout, "threads change the rows");

@@ -55,6 +55,12 @@ impl Bench {
         name
     }
 
+    /// Writes the file of an experiment whose script, `one.sql`, needs no tables.
+    pub(crate) fn experiment<'a>(&self, name: &'a str, text: &str) -> &'a str {
+        self.file("one.sql", "SELECT 1;\n");
+        self.file(name, text)
+    }
+
     /// The binary, ready to be started: no PG* variables, servers' data below the directory. A server that it starts has
     /// few shared buffers unless the arguments say otherwise: a quarter of the memory costs 0.13 s of CPU time per start.
     pub(crate) fn command<I: IntoIterator<Item: AsRef<std::ffi::OsStr>>>(&self, arguments: I) -> Command {
@@ -150,19 +156,24 @@ impl Bench {
     }
 }
 
-/// A database with the tables of pgbench at this scale. They have few accounts, since all of them cost a second of CPU
-/// time: a transaction of another account finds and changes none.
-pub(crate) fn tables_of_pgbench(cluster: &Cluster, name: &str, scale: u32) -> String {
-    let conninfo = cluster.database(name);
-    let sql = format!(
+/// SQL that creates the tables of pgbench at this scale, without accounts.
+pub(crate) fn sql_of_tables_of_pgbench(scale: u32) -> String {
+    format!(
         "create table pgbench_branches (bid int primary key, bbalance int, filler char(88));
          create table pgbench_tellers (tid int primary key, bid int, tbalance int, filler char(84));
          create table pgbench_accounts (aid int primary key, bid int, abalance int, filler char(84));
          create table pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22));
          insert into pgbench_branches select n, 0 from generate_series(1, {scale}) n;
-         insert into pgbench_tellers select n, (n - 1) / 10 + 1, 0 from generate_series(1, 10 * {scale}) n;
-         insert into pgbench_accounts select n, 1, 0 from generate_series(1, 1000) n"
-    );
+         insert into pgbench_tellers select n, (n - 1) / 10 + 1, 0 from generate_series(1, 10 * {scale}) n;"
+    )
+}
+
+/// A database with these tables. They have few accounts, since all of them cost a second of CPU time: a transaction of
+/// another account finds and changes none.
+pub(crate) fn tables_of_pgbench(cluster: &Cluster, name: &str, scale: u32) -> String {
+    let conninfo = cluster.database(name);
+    let accounts = "insert into pgbench_accounts select n, 1, 0 from generate_series(1, 1000) n";
+    let sql = sql_of_tables_of_pgbench(scale) + accounts;
     Cluster::session(&conninfo).execute(&sql).expect("the tables are new");
     conninfo
 }

@@ -32,12 +32,6 @@ repeats = 2
 repeats = 1
 "#;
 
-/// The file of an experiment whose script needs no tables.
-fn written(bench: &Bench, text: &str) -> &'static str {
-    bench.file("one.sql", "SELECT 1;\n");
-    bench.file("clients.toml", text)
-}
-
 fn stored(bench: &Bench, profile: &str) -> ExperimentRow {
     let mut store = Store::create(&bench.path().join("out/results.sqlite")).expect("the store can be opened");
     store.newest_experiment("clients", profile).expect("it can be read").expect("it is there")
@@ -50,7 +44,7 @@ fn complete(row: &ExperimentRow) -> usize {
 #[test]
 fn a_plan_is_shown_and_starts_nothing() {
     let bench = Bench::new();
-    let file = written(&bench, EXPERIMENT);
+    let file = bench.experiment("clients.toml", EXPERIMENT);
     let out = bench.run(["lab", "plan", file]).exits(0);
     assert!(out.stdout.contains("4 combinations × 2 repeats = 8 trials"), "{}", out.stdout);
     assert!(out.stdout.contains("server 1    PostgreSQL 18, embedded"), "{}", out.stdout);
@@ -65,7 +59,7 @@ fn a_plan_is_shown_and_starts_nothing() {
 #[test]
 fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
     let bench = Bench::new();
-    let file = written(&bench, EXPERIMENT);
+    let file = bench.experiment("clients.toml", EXPERIMENT);
     let words = |action: &'static str| ["lab", action, file, "--store", "out/"];
     let mut run = Running::start(&mut bench.command(words("run")));
     run.hear("trial 3/8");
@@ -181,7 +175,7 @@ fn a_server_that_goes_away_costs_no_more_than_a_trial_and_keeps_nothing() {
     let relay = || Serving::start(&bench, &["relay", "--listen", "./.s.PGSQL.6001", "--to", &socket]);
     let dsn = format!("host={} port=6001 user=postgres dbname=postgres", bench.path().display());
     let there = EXPERIMENT.replace("settings = { shared_buffers = \"64MB\" }", &format!("dsn = \"{dsn}\""));
-    let file = written(&bench, &there.replace("repeats = 2", "repeats = 1"));
+    let file = bench.experiment("clients.toml", &there.replace("repeats = 2", "repeats = 1"));
     let way = relay();
     let mut run = Running::start(&mut bench.command(["lab", "run", file, "--store", "out/"]));
     // The first has had its data by then.
@@ -270,7 +264,7 @@ order = "sequential"
 fn a_budget_has_a_unit_and_what_it_leaves_is_told() {
     let bench = Bench::new();
     // A trial takes longer than the budget.
-    let file = written(&bench, &EXPERIMENT.replace("500ms", "5s"));
+    let file = bench.experiment("clients.toml", &EXPERIMENT.replace("500ms", "5s"));
     let run = |budget: &'static str| bench.run(["lab", "run", file, "--store", "out/", "--budget", budget]);
     let out = run("90");
     assert!(out.stderr.contains("expected a number with a unit (us, ms, s, min, h)"), "{}", out.stderr);
@@ -330,7 +324,7 @@ fn relative_values_are_resolved_on_the_servers_host_and_the_record_has_both() {
              factors = {{ clients = [\"0.5/core\"] }}\ndesign = {{ repeats = 1 }}\n"
         )
     };
-    let file = written(&bench, &text(&Cluster::shared("18").conninfo()));
+    let file = bench.experiment("clients.toml", &text(&Cluster::shared("18").conninfo()));
     let cores = results::cpus_allowed(std::process::id()).expect("the system tells");
     let clients = (cores / 2.0).ceil();
     let plan = bench.run(["lab", "plan", file]).exits(0).stdout;

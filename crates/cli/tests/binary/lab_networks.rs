@@ -26,12 +26,6 @@ repeats = 1
 order = "sequential"
 "#;
 
-/// The file of an experiment whose script needs no tables.
-fn written(bench: &Bench, text: &str) -> &'static str {
-    bench.file("one.sql", "SELECT 1;\n");
-    bench.file("networks.toml", text)
-}
-
 /// A round trip takes at least twice what is left of the delay when all jitter is taken from it.
 const ROUND_TRIP_US: [f64; 2] = [8_000.0, 10_000.0];
 
@@ -39,7 +33,7 @@ const ROUND_TRIP_US: [f64; 2] = [8_000.0, 10_000.0];
 fn records_of_trials_over_all_kinds_of_networks_say_which_it_was_and_a_delay_is_kept() {
     let bench = Bench::new();
     let few = NETWORKS.replace("[load]", "[server]\nsettings = { shared_buffers = \"64MB\" }\n[load]");
-    let file = written(&bench, &few);
+    let file = bench.experiment("networks.toml", &few);
     let out = bench.run(["lab", "run", file]).exits(0);
     assert!(out.stdout.contains("5 of 5 trials complete"), "{}", out.stdout);
     let records = bench.records();
@@ -71,7 +65,7 @@ fn records_of_trials_over_all_kinds_of_networks_say_which_it_was_and_a_delay_is_
 fn a_relay_ends_with_the_lab_however_that_ends() {
     let bench = Bench::new();
     let long = NETWORKS.replace("[\"socket\", \"tcp\", \"tls\", ", "[").replace("\"1s\"", "\"100s\"");
-    let file = written(&bench, &long);
+    let file = bench.experiment("networks.toml", &long);
     let mut run = Running::start(&mut bench.command(["lab", "run", file]));
     run.hear("started a relay");
     run.signal(Signal::KILL);
@@ -91,11 +85,11 @@ fn what_no_network_can_be_is_told_before_anything_is_started() {
         ("\"wifi\"", "tls"),
     ] {
         let text = NETWORKS.replace("\"tcp\"", network);
-        let file = written(&bench, &text);
+        let file = bench.experiment("networks.toml", &text);
         bench.run(["lab", "plan", file]).exits(1).says(&[says]);
     }
     let dsn = NETWORKS.replace("[load]", "[server]\ndsn = \"host=/nowhere\"\n[load]");
-    let file = written(&bench, &dsn);
+    let file = bench.experiment("networks.toml", &dsn);
     bench.run(["lab", "run", file]).exits(1).says(&["the experiment cannot run: ", "/nowhere"]);
 }
 

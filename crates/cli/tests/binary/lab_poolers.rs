@@ -42,12 +42,6 @@ repeats = 1
 order = "sequential"
 "#;
 
-/// The file of an experiment whose script needs no tables.
-fn written(bench: &Bench, text: &str) -> &'static str {
-    bench.file("one.sql", "SELECT 1;\n");
-    bench.file("modes.toml", text)
-}
-
 fn figures(record: &Record) -> &PoolerFigures {
     let pooler = record.summary.pooler.as_ref().expect("it ran through a pooler");
     assert!(pooler.missing.is_empty(), "{:?}", pooler.missing);
@@ -60,7 +54,7 @@ fn trials_in_all_modes_have_the_figures_of_their_pooler_and_direct_ones_have_non
         return;
     }
     let bench = Bench::new();
-    let file = written(&bench, MODES);
+    let file = bench.experiment("modes.toml", MODES);
     let out = bench.run(["lab", "run", file]).exits(0);
     assert!(
         out.stdout.contains("4 of 4 trials complete") && out.stdout.contains("pooler CPU/tx"),
@@ -196,7 +190,7 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
         ("one.sql", "begin.sql", "script begin.sql, line 2: statement pooling refuses"),
         ("one.sql", "tpcb-like", "statement pooling refuses"),
     ] {
-        let file = written(&bench, &MODES.replace(from, to));
+        let file = bench.experiment("modes.toml", &MODES.replace(from, to));
         bench.run(["lab", "run", file]).exits(1).says(&[says]);
     }
     let queries =
@@ -207,7 +201,7 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
         [("missing", "missing cannot be used as PgBouncer"), ("nothing", "nothing cannot be used")]
     {
         let to = format!("pool_size = 4\nprogram = \"{named}\"");
-        let file = written(&bench, &MODES.replace("pool_size = 4", &to));
+        let file = bench.experiment("modes.toml", &MODES.replace("pool_size = 4", &to));
         bench.run(["lab", "run", file]).exits(1).says(&["the experiment cannot run: ", says]);
     }
     assert_eq!(bench.servers_left(), Vec::<String>::new());
@@ -221,7 +215,7 @@ fn prepared_statements_need_a_pooler_that_keeps_them() {
     };
     let bench = Bench::new();
     let text = MODES.replace("clients = 4", "clients = 4\nprotocol = \"prepared\"").replace("\"none\", ", "");
-    let file = written(&bench, &text);
+    let file = bench.experiment("modes.toml", &text);
     let out = bench.run(["lab", "run", file]);
     match program.version.check_prepared(PoolMode::Transaction) {
         Ok(()) => drop(out.exits(0)),
@@ -230,7 +224,7 @@ fn prepared_statements_need_a_pooler_that_keeps_them() {
                 ["does not keep prepared statements in transaction pooling", "PgBouncer 1.21 or newer"];
             out.exits(1).says(&words);
             let session_only = text.replace(", \"transaction\", \"statement\"", "");
-            let file = written(&bench, &session_only);
+            let file = bench.experiment("modes.toml", &session_only);
             bench.run(["lab", "run", file]).exits(0);
         }
     }
@@ -280,7 +274,7 @@ fn a_pooler_that_is_killed_spoils_one_trial_and_the_next_has_another() {
     }
     let bench = Bench::new();
     let text = MODES.replace("\"1s\"", "\"5s\"").replace("\"none\", \"session\", ", "");
-    let file = written(&bench, &text.replace("rate = 300", "rate = 50"));
+    let file = bench.experiment("modes.toml", &text.replace("rate = 300", "rate = 50"));
     let mut run = Running::start(&mut bench.command(["lab", "run", file]));
     run.hear("trial 1/2");
     let mut first = Vec::new();
@@ -306,7 +300,7 @@ fn no_pooler_outlives_a_killed_experiment() {
     }
     let bench = Bench::new();
     let text = MODES.replace("\"1s\"", "\"100s\"").replace("\"none\", ", "");
-    let file = written(&bench, &text.replace("rate = 300", "rate = 50"));
+    let file = bench.experiment("modes.toml", &text.replace("rate = 300", "rate = 50"));
     // As a shell starts programs in the background. PgBouncer before 1.23 ignores the signal then.
     let ignoring_quit = "trap '' QUIT; exec \"$0\" \"$@\"";
     let words = ["-c", ignoring_quit, env!("CARGO_BIN_EXE_pgmeter"), "lab", "run", file];

@@ -7,6 +7,7 @@ use crate::conformance::cases::{Bench, Case, DATABASE};
 use crate::conformance::expressions::Dice;
 use crate::conformance::running::Ended;
 use crate::conformance::shape;
+use crate::harness::sql_of_tables_of_pgbench;
 
 /// Enough for every option with most others.
 const COMBINATIONS: u64 = 75;
@@ -15,20 +16,14 @@ const COMBINATIONS_AFTER_CHANGE: u64 = 20;
 
 /// Tables for the built-in scripts with no more rows than their names need, and a function that fails now and then.
 pub(crate) fn small_tables(bench: &mut Bench) {
-    bench.execute(
-        "create table pgbench_branches (bid int primary key, bbalance int, filler char(88));
-         create table pgbench_tellers (tid int primary key, bid int, tbalance int, filler char(84));
-         create table pgbench_accounts (aid int primary key, bid int, abalance int, filler char(84));
-         create table pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22));
-         insert into pgbench_branches values (1, 0), (2, 0);
-         insert into pgbench_tellers select n, 1, 0 from generate_series(1, 20) n;
+    let stumble = "
          create sequence tries;
          create function stumble(every int) returns int language plpgsql as $$
          begin
            if nextval('tries') % every <> 0 then raise exception 'stumbled' using errcode = '40001'; end if;
            return 1;
-         end $$",
-    );
+         end $$";
+    bench.execute(&(sql_of_tables_of_pgbench(2) + stumble));
 }
 
 /// What can be in a command line, each chosen or not.
